@@ -1,7 +1,7 @@
-"""What setup.cfg cannot say: which packages there are, and how wheel and sdist get nfa/ledger/tests.json.
+"""The settings that setup.cfg cannot express: the packages, and the file nfa/ledger/tests.json in wheel and sdist.
 
-Every folder of nfa with an __init__.py is a package, and so are kernels and data, which setup.cfg maps into nfa. The
-file tests.json is made from the marks in tests/.
+Every folder of nfa with an __init__.py is a package. The folders kernels and data are packages too, and setup.cfg maps
+them into nfa. The file tests.json is made from the marks in tests/.
 """
 
 import json
@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent
 
 
 def write_tests_json(folder: Path) -> None:
-    """Write the file below a folder that becomes a package; without tests/, a file of the sdist stays as it is."""
+    """Write the file below a folder that becomes a package. Without tests/, keep the file that the sdist contains."""
     if (ROOT / "tests").is_dir():
         scan = runpy.run_path(str(ROOT / "nfa" / "ledger" / "tests_json.py"))["scan"]
         text = json.dumps(scan(ROOT), indent=1) + "\n"
@@ -26,7 +26,7 @@ def write_tests_json(folder: Path) -> None:
 class BuildPy(build_py):
     def run(self):
         super().run()
-        if not self.editable_mode:  # an editable nfa reads the marks themselves
+        if not self.editable_mode:  # an editable nfa reads the marks in tests/
             write_tests_json(Path(self.build_lib))
 
 

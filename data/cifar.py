@@ -1,4 +1,4 @@
-"""The binary layout of CIFAR-10: records of one label byte and 3,072 pixel bytes (red, green, blue planes of 32x32)."""
+"""The binary layout of CIFAR-10: records of a label byte and 3,072 pixel bytes (red, green, blue planes of 32x32)."""
 
 import hashlib
 import os

@@ -14,11 +14,11 @@ CHUNK = 2**20
 
 @contextmanager
 def open_content(path: Path) -> Iterator[BinaryIO]:
-    """Open a file for reading its unpacked bytes. Its first two bytes tell whether it is compressed by gzip.
+    """Open a file for reading its unpacked bytes. The first two bytes show whether gzip has compressed the file.
 
     Raises
     ------
-    ValueError : if the gzip data are damaged or cut short. This is detected while they are read
+    ValueError : if the gzip data are damaged or cut short. The error comes while the data are read
     OSError : if the file cannot be opened or read
     """
     with path.open("rb") as raw:
@@ -40,7 +40,7 @@ def room(path: Path) -> int:
 
 
 def read_at_most(stream: BinaryIO, n: int) -> bytearray:
-    """Read up to n bytes of a stream, in chunks, so that memory depends on the bytes present and not on n."""
+    """Read up to n bytes of a stream, in chunks, so that the memory depends on the bytes of the stream and not on n."""
     content = bytearray()
     while len(content) < n:
         chunk = stream.read(min(CHUNK, n - len(content)))

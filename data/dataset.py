@@ -1,4 +1,4 @@
-"""`load`: from a name to checked images and labels."""
+"""`load`, which loads checked images and labels by a name."""
 
 import hashlib
 import os
@@ -38,21 +38,22 @@ class Dataset:
 
     Parameters
     ----------
-    name : name in the registry, or of your own file
-    x_train, x_test : (n, c, H, W) uint8 images; from your own file also (n, d) features and other number types
+    name : name in the registry, or name of your own file
+    x_train, x_test : (n, c, H, W) uint8 images. Your own file may also have (n, d) features and other number types
     y_train, y_test : (n,) int64 labels in 0 .. classes - 1
     class_names : meanings of the labels
-    source : where the files were found, in words, without a path of this machine
-    note : a caveat for any number from these data; empty for the published bytes of a whole data set
-    unsplit : whether these data have no test set, so that x_test and y_test are empty. Only your own file may have none
+    source : the place of the files in words, without a path of this machine
+    note : a caveat for all results from these data; empty for the published bytes of a whole data set
+    unsplit : whether these data have no test set, so that x_test and y_test are empty. Only your own file may lack a
+        test set
     records : number of training records in the registry; None for your own file
     columns : names of the features, in order; None if they have no names
 
     Raises
     ------
-    ValueError : if images and labels differ in number, or examples in shape or kind of numbers; if there is no example;
-        if a label is not one of the classes; or if a value is NaN or infinite. No message contains the number of
-        examples or a value of an example
+    ValueError : if the numbers of images and labels differ, or if the examples differ in shape or kind of numbers.
+        ValueError also if there is no example, if a label is not one of the classes, or if a value is NaN or infinite.
+        No message contains the number of examples or a value of an example
     """
 
     name: str
@@ -106,8 +107,8 @@ class Dataset:
         """A sha256 in hexadecimal that identifies the exact data.
 
         For each of x_train, y_train, x_test, y_test in this order, the hash first reads one line of ASCII, such as
-        ``x_train |u1 6000,1,28,28``, with name, NumPy type string and shape, and a line feed. Then it reads the
-        elements in C order, little-endian.
+        ``x_train |u1 6000,1,28,28``. This line has the name, the NumPy type string, the shape and a line feed. Then the
+        hash reads the elements in C order, little-endian.
         """
         digest = hashlib.sha256()
         for key in ARRAYS:
@@ -136,19 +137,20 @@ def load(
 
     Parameters
     ----------
-    name : a name in DATASETS; "epsilon", vectors of 2,000 features instead of images, "epsilon-stand-in", or
-        "epsilon-or-stand-in" for the first of the two that is available; or the path of an `.npz` or a `.csv` file. An
-        `.npz` file has x_train, y_train, x_test, y_test, or x and y. The x may be (n, d), (n, H, W), which becomes (n,
-        1, H, W), or (n, c, H, W), integers or floats. Labels are text or integers. Integers of y_train are 0 .. k - 1,
-        each of which must occur. Text, and the integers of y, are sorted. A `.csv` file has a line of names, one of
-        them ``label``, and then one line for each example.
+    name : a name in DATASETS, the name "epsilon", "epsilon-stand-in" or "epsilon-or-stand-in", or the path of an `.npz`
+        or a `.csv` file. "epsilon" has vectors of 2,000 features instead of images. "epsilon-or-stand-in" is the first
+        of the other two that is available. An `.npz` file has x_train, y_train, x_test, y_test, or x and y. The x are
+        integers or floats and may be (n, d), (n, c, H, W) or (n, H, W), which becomes (n, 1, H, W). Labels are text or
+        integers. Integers of y_train are 0 .. k - 1, and each of them must occur. Text, and the integers of y, are
+        sorted. A `.csv` file has a line of column names, with the name ``label`` among them, and then one line for each
+        example.
     data_dir : folder that is searched before NFA_DATA_HOME, the user cache and the download
-    unsplit : whether to accept a file without a test set, a `.csv` or x and y. All of it becomes x_train and y_train
+    unsplit : whether to accept a file without a test set, a `.csv` or x and y. All examples become x_train and y_train
     classes : the classes of your own file, declared in the format of `nfa.data.own_data.class_names`. The number of a
-        label then depends on that label alone, and no error reveals the content of an example. None: the labels that
-        occur
-    test : the path of an `.npz` or a `.csv` file with the test set for a file without one: a table with the same
-        columns, or the arrays x_test and y_test, or x and y
+        label then depends on that label alone, and no error reveals the content of an example. With None, the classes
+        are the labels that occur
+    test : the path of an `.npz` or a `.csv` file with the test set, for a file without a test set. It is a table with
+        the same columns, or it has the arrays x_test and y_test, or x and y
 
     Returns
     -------
@@ -156,10 +158,10 @@ def load(
 
     Raises
     ------
-    ValueError : if the name is not known; if data_dir is not a folder; if a file is damaged or is not the published
-        file; if it has no test set and unsplit is false; if it has a test set and ``test`` names another; if a label is
-        not a declared class; if classes or ``test`` are given for a data set of the registry; or if the registry has an
-        unknown layout or other sizes than the files
+    ValueError : if the name is not known, if data_dir is not a folder, or if a file is damaged or is not the published
+        file. ValueError also if a file has no test set and unsplit is false, or if a file has a test set and ``test``
+        names another. ValueError also if a label is not a declared class, if classes or ``test`` are given for a data
+        set of the registry, or if the registry has an unknown layout or other sizes than the files
     DataUnavailable : if the files are not found and cannot be downloaded, or cannot be read. If your own file is
         missing or cannot be read, the exception is also a ValueError
 
@@ -215,8 +217,9 @@ def load_to_predict(name: str | os.PathLike[str], data_dir: str | os.PathLike[st
 
     Parameters
     ----------
-    name : the path of a `.csv` file as for `load`, with or without the column ``label``; or of an `.npz` file with x,
-        or x_test, with or without its labels; or a name for `load`, which then gives its test set
+    name : the path of a `.csv` file as for `load`, with or without the column ``label``. It may also be the path of an
+        `.npz` file with x or x_test, with or without labels, or a name for `load`. With a name, the examples are the
+        test set
     data_dir : as for `load`
 
     Returns
@@ -273,7 +276,7 @@ LAYOUTS = {"idx": _idx, "cifar": _cifar, "npz": _embedded}
 
 
 def _vectors(name: str, data_dir: str | os.PathLike[str] | None) -> Dataset:
-    """`epsilon` or its stand-in. The name and the note of the result tell which."""
+    """`epsilon` or its stand-in. The name and the note of the result name the data set."""
     if name == "epsilon-or-stand-in":
         name = "epsilon" if find_epsilon(data_dir) else "epsilon-stand-in"
     if name == "epsilon":
@@ -344,9 +347,9 @@ def _check_digest(file: File, path: Path, digest: str) -> None:
 
 @contextmanager
 def _readable(name: str, own: bool = False) -> Iterator[None]:
-    """Turn an OSError into one of nfa.
+    """Turn an OSError into an exception of nfa.
 
-    For a user's own file it is also a ValueError, because the caller has named the file.
+    For a user's own file, the exception is also a ValueError, because the caller has named the file.
     """
     try:
         yield

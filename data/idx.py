@@ -1,7 +1,7 @@
 """The IDX format of MNIST and Fashion-MNIST: a magic number, the sizes, then the elements, all big-endian.
 
-The file has two zero bytes, one byte for the element type, one for the number of dimensions, four bytes for each
-dimension, and then the elements in C order.
+The file begins with two zero bytes, a byte for the element type and a byte for the number of dimensions. Then it has
+four bytes for each dimension, and the elements in C order.
 """
 
 import hashlib
@@ -33,14 +33,14 @@ def read_idx(path: str | os.PathLike[str], *, digest: "hashlib._Hash | None" = N
 
     Raises
     ------
-    ValueError : if the magic number, the element type, the number of dimensions or a size is not possible; if the file
-        has fewer or more bytes than its header declares; or if a float element is NaN or infinite
+    ValueError : if the magic number, the element type, the number of dimensions or a size is not possible. ValueError
+        also if the file has fewer or more bytes than its header declares, or if a float element is NaN or infinite
     OSError : if the file cannot be read
 
     Notes
     -----
-    Guarantees: at most one byte more than the header declares is unpacked. A header that declares more bytes than a
-    file of this size can have is refused before memory is allocated.
+    Guarantees: the function unpacks at most one byte more than the header declares. It refuses a header that declares
+    more bytes than a file of this size can have, before it allocates memory.
     """
     path = Path(path)
     with open_content(path) as stream:

@@ -1,4 +1,4 @@
-"""A digest of data that only this user can check. With a plain digest, anyone could confirm a guess of the data.
+"""A digest of data that only this user can check. With a plain digest, anyone could check a guess of the data.
 
 The same key seals the files of a secure run, so that a run does not continue from a file that someone else has edited.
 
@@ -18,21 +18,21 @@ from pathlib import Path
 from typing import Any
 
 KIND = "hmac-sha256"
-BITS = 256  # of a key, and of a salt
+BITS = 256  # size of a key, and of a salt
 
 
 def key_file() -> Path:
-    """The path of the key, which may not exist: ``nfa/data.key`` in the user's state folder (Linux: XDG_STATE_HOME)."""
+    """The path of the key, ``nfa/data.key`` in the user's state folder (XDG_STATE_HOME on Linux). It may not exist."""
     import platformdirs  # only secure runs need it
 
     return Path(platformdirs.user_state_dir("nfa", appauthor=False)) / "data.key"
 
 
 def make(digest: str) -> str:
-    """The digest of data for a record: a new salt, and two codes under the key.
+    """The digest of data for the record of a run, with a new salt and two codes under the key.
 
     One code depends on the key alone, and the other also on the data. Both depend on the salt, so two records do not
-    even reveal whether they have the same data or the same user.
+    reveal whether they have the same data or the same user.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def fits(told: str, digest: str) -> bool:
 
     Raises
     ------
-    ValueError : if the key is missing, damaged, or another one; if others may read it; or if there is no digest
+    ValueError : if the key is missing, damaged or another key, if others may read it, or if there is no digest
     OSError : if the key cannot be read
     """
     kind, *rest = told.split(" ")
@@ -75,12 +75,12 @@ def fits(told: str, digest: str) -> bool:
 
 
 def seal(content: str) -> str:
-    """A code of a text that only the owner of the key can compute. Raises as `make`."""
+    """A code of a text that only the owner of the key can compute. Raises the errors of `make`."""
     return f"{KIND} {_code(_key() or _new_key(), f'seal {content}')}"
 
 
 def sealed(told: Any, content: str) -> bool:
-    """Whether this is the code from `seal` for a text. Raises ValueError or OSError as `fits` if there is no key."""
+    """Whether ``told`` is the code from `seal` for a text. Raises ValueError or OSError, as `fits`, without a key."""
     key = _key()
     if key is None:
         raise ValueError(
@@ -120,7 +120,7 @@ def _key() -> bytes | None:
 
 
 def _new_key() -> bytes:
-    """Make a key, unless another process has just made one. A reader never sees a part of it."""
+    """Make a key, unless another process has just made a key. A reader never sees a part of a key."""
     path, key = key_file(), secrets.token_bytes(BITS // 8)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor, part = tempfile.mkstemp(dir=path.parent, prefix=path.name)  # only the user can read and write it

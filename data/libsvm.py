@@ -1,4 +1,4 @@
-"""The data set `epsilon` of libsvm, from which Berthier (2019) uses the first 1,000 records, and a stand-in for it.
+"""The data set `epsilon` of libsvm, and a stand-in for it. Berthier (2019) uses its first 1,000 records.
 
 The file has 400,000 records of 2,000 features and 12 GB of text, so nfa does not download it. If you have put the file
 into a data folder, nfa reads its first lines, compressed or not.
@@ -21,7 +21,7 @@ from nfa.data.registry import DatasetInfo, File, Variant
 from nfa.data.search import DataUnavailable, SearchedFolder, places
 
 D = 2000  # features
-N_TRAIN, N_TEST = 1000, 1000  # the report has no test set, so the next records replace it
+N_TRAIN, N_TEST = 1000, 1000  # the report has no test set, so the next records are the test set
 LONGEST = 2**20  # bytes of a line; a line of epsilon has about 26,000
 PAGE = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary.html"
 INFO = DatasetInfo(
@@ -39,11 +39,11 @@ Arrays = tuple[np.ndarray, np.ndarray]
 
 
 def read_libsvm(path: str | os.PathLike[str], n: int, d: int) -> Arrays:
-    """Read the first n records of a libsvm text file, with or without bzip2 or gzip: lines ``label index:value ...``.
+    """Read the first n records of a libsvm text file of lines ``label index:value ...``, with or without compression.
 
     Parameters
     ----------
-    path : path of the file
+    path : path of the file, which bzip2 or gzip may have compressed
     n : int >= 1, records to read
     d : int >= 1, features. Indices start at 1 and increase within a line, and missing features are 0
 
@@ -55,7 +55,7 @@ def read_libsvm(path: str | os.PathLike[str], n: int, d: int) -> Arrays:
     Raises
     ------
     ValueError : if a line has another form, if an index is outside 1 .. d, or if a number is not finite. The message
-        names the line. Also if there are fewer than n records, or if a compressed file is damaged
+        names the line. ValueError also if there are fewer than n records, or if a compressed file is damaged
     OSError : if the file cannot be read
     """
     path = Path(path)
@@ -140,7 +140,7 @@ def find_epsilon(data_dir: str | os.PathLike[str] | None = None) -> tuple[Search
 
 @functools.cache
 def stand_in_arrays(seed: int = 2019, a: float = 1.5) -> list[np.ndarray]:
-    r"""x_train, y_train, x_test, y_test of the stand-in: two clouds of 2,000 features, with records of norm 1.
+    r"""x_train, y_train, x_test, y_test of the stand-in, two clouds of 2,000 features with records of norm 1.
 
     .. math:: y \in \{0, 1\} \text{ fair}, \qquad x = \frac{g + (2 y - 1)\, a\, w}{\|g + (2 y - 1)\, a\, w\|}, \qquad
               g \sim N(0, I_d)
@@ -150,8 +150,8 @@ def stand_in_arrays(seed: int = 2019, a: float = 1.5) -> list[np.ndarray]:
     Parameters
     ----------
     seed : int, seed of the only generator, which draws w, a uniform direction, and then y and g
-    a : float, half the distance of the two centres. With 1.5, the best rule is correct in 93 % of the cases, and a rule
-        learned from 1,000 records in about 88 %
+    a : float, half the distance of the two centres. With 1.5, the best rule has an accuracy of 93 %, and a rule learned
+        from 1,000 records has about 88 %
 
     Notes
     -----

@@ -5,7 +5,7 @@
 FOLDER contains `fashion-mnist/` with the four original files. The draw takes, from every class, the images with the
 smallest 64-bit keys. The keys are raw output of NumPy's PCG64 bit generator. NumPy promises that this stream never
 changes, but does not promise this for `Generator.choice`. The images are then in rounds of ten, with one image of each
-class in random order, so that in every prefix the class counts differ by at most one.
+class in random order. So the class counts of the first n images differ by at most one for every n.
 """
 
 import sys
@@ -26,7 +26,7 @@ def draw(labels: np.ndarray, per_class: int, key: tuple[int, int]) -> np.ndarray
     Parameters
     ----------
     labels : (n,) integer array with the classes 0 .. k - 1, each at least per_class times
-    per_class : int, images to draw of each class
+    per_class : int, number of images to draw from each class
     key : entropy of the PCG64 bit generator
 
     Returns

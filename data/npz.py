@@ -1,4 +1,4 @@
-"""Arrays in an `.npz` file, as `numpy.savez` writes it, read without pickle: those of a data set, or any others."""
+"""Read the arrays of an `.npz` file, as `numpy.savez` writes it, without pickle: a data set, or any other arrays."""
 
 import math
 import os
@@ -12,7 +12,7 @@ import numpy as np
 from nfa.data.content import room
 
 ARRAYS = ("x_train", "y_train", "x_test", "y_test")
-WHOLE = ("x", "y")  # of a data set without its own test set
+WHOLE = ("x", "y")  # the arrays of a data set without a test set
 
 
 def read_npz(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
@@ -20,19 +20,19 @@ def read_npz(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
 
     Returns
     -------
-    dict with exactly the keys x_train, y_train, x_test, y_test; or, if the file has none of these, x and y. Other
+    dict with exactly the keys x_train, y_train, x_test, y_test or, if the file has none of these arrays, x and y. Other
     arrays in the file are ignored. Labels may be text
 
     Raises
     ------
-    ValueError : if the file is not such an archive; or if an array is missing, contains Python objects, declares
+    ValueError : if the file is not such an archive, or if an array is missing, contains Python objects, declares
         another size than the archive has, or contains NaN or infinity
     OSError : if the file cannot be read
 
     Notes
     -----
-    Guarantees: nothing in the file is ever unpickled. An array that declares more bytes than the file can have is
-    refused before memory is allocated.
+    Guarantees: nothing in the file is ever unpickled. The function refuses an array that declares more bytes than the
+    file can have, before it allocates memory.
     """
     path = Path(path)
     most = room(path)
@@ -52,14 +52,14 @@ def read_npz(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
 
 
 def read_examples(path: str | os.PathLike[str]) -> tuple[np.ndarray, np.ndarray | None]:
-    """Read x_test and y_test from an `.npz` file or, if it has no x_test, x and y. Labels may be missing.
+    """Read x_test and y_test from an `.npz` file or, if the file has no x_test, x and y. Labels may be missing.
 
     Returns
     -------
     x : array of examples
     y : array of labels, integers or text; None if the file has none
 
-    Raises and guarantees as `read_npz`.
+    The errors and the guarantees are those of `read_npz`.
     """
     path = Path(path)
     most = room(path)
@@ -90,7 +90,7 @@ def _names(file: IO[bytes], name: str) -> set[str]:
 
 
 def _listed(names: set[str]) -> str:
-    """Names of arrays for a message: only a few, and without characters that could control a terminal."""
+    """At most eight names of arrays for a message, without characters that could control a terminal."""
     shown = [ascii(name)[1:-1] for name in sorted(names)]
     return ", ".join(shown[:8] + ["..."] * (len(shown) > 8)) or "none"
 
@@ -114,9 +114,9 @@ def _read_array(file: IO[bytes], key: str, most: int, name: str) -> np.ndarray:
 
 
 def unpack(file: IO[bytes], size: int, keys: Iterable[str] | None = None) -> dict[str, np.ndarray]:
-    """The arrays of an archive as `numpy.savez` writes it, or those with the given keys.
+    """The arrays of an archive as `numpy.savez` writes it, or the arrays with the given keys.
 
-    They may contain anything but objects.
+    The arrays may contain anything except objects.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def unpack(file: IO[bytes], size: int, keys: Iterable[str] | None = None) -> dic
 def _unpacked(archive: zipfile.ZipFile, key: str, most: int) -> np.ndarray:
     """Read one array.
 
-    It is refused before allocation if it declares more bytes than the archive has, or than ``most``.
+    The function refuses an array that declares more bytes than the archive has, or than ``most``, before allocation.
     """
     member = archive.getinfo(f"{key}.npy")
     with archive.open(member) as stream:

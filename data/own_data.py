@@ -19,27 +19,28 @@ from nfa.data.transforms import check_labels
 LABEL = "label"  # name of the column
 NO_NAMES = f"the first line must name the columns, and one column must be called {LABEL}"
 NOT_UTF_8 = "the encoding of a table must be UTF-8: save the table again in UTF-8"
-SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}  # programs write these instead of commas
-MISSING = frozenset("na n/a <na> nan -nan null none #n/a #na ? - .".split())  # programs write these for a missing value
+SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}  # some programs write these
+MISSING = frozenset("na n/a <na> nan -nan null none #n/a #na ? - .".split())  # texts for a missing value
 # Names of columns that identify a row, such as id, sample_id and patientID.
 ROW_NAME = re.compile(r"(?i:(.*[\W_])?(id|index|level_0|row|rownames))|.*[a-z]I[dD]")
-WHOLE_NUMBER = re.compile("0|-?[1-9][0-9]{0,17}")  # as a label
-FEW = 5  # rows in which a feature may be 0, 1, 2, ... by chance
+WHOLE_NUMBER = re.compile("0|-?[1-9][0-9]{0,17}")  # whole numbers as labels
+FEW = 5  # in fewer rows, a feature may be 0, 1, 2, ... by chance
 MOST_CLASSES = 10**6
 CHANNELS = (1, 3)  # of grey images and of colour images
 
 
 def class_names(classes: str) -> tuple[str, ...]:
-    """The classes that a declaration names, in the order of their columns.
+    """The classes in a declaration, in the order of the columns of the one-hot targets.
 
     Parameters
     ----------
-    classes : names with commas between them, with quotes as in a table if a name has a comma; or a number K for the
+    classes : names with commas between them, with quotes as in a table if a name has a comma, or a number K for the
         labels 0 to K - 1
 
     Raises
     ------
-    ValueError : if there are fewer than two or more than a million, if a name is empty, or if two names are the same
+    ValueError : if there are fewer than two or more than a million classes, if a name is empty, or if two names are the
+        same
 
     Examples
     --------
@@ -81,9 +82,9 @@ def read_own(
 ) -> tuple[dict[str, np.ndarray], bool, tuple[str, ...] | None]:
     """The arrays x_train, y_train, x_test, y_test of a file, whether it lacks a test set, and its columns.
 
-    A table has no test set, see `read_csv`. A file with the arrays x and y has none either, see
-    `nfa.data.npz.read_npz`. All examples are then in x_train and y_train. The columns are the names of the features of
-    a table, and None for arrays. Images (n, H, W) become (n, 1, H, W). Raises as the two readers do.
+    A table has no test set (see `read_csv`). A file with the arrays x and y has no test set either (see
+    `nfa.data.npz.read_npz`). All examples are then in x_train and y_train. The columns are the names of the features of
+    a table, and None for arrays. Images (n, H, W) become (n, 1, H, W). Raises the errors of the two readers.
     """
     columns = None
     if path.suffix.lower() == ".csv":
@@ -117,9 +118,9 @@ def read_test_set(path: Path, arrays: dict[str, np.ndarray], columns: tuple[str,
 
     Raises
     ------
-    ValueError : as `read_to_predict`; if there are no labels; if the columns of a table differ from those of the
-        training data or their order; or if y_train has integers and a label is not an integer. The message shows only
-        the test set
+    ValueError : as `read_to_predict`, or if there are no labels. ValueError also if the columns of a table or their
+        order differ from the training data, or if y_train has integers and a label is not an integer. The message shows
+        only the test set
     OSError : if the file cannot be read
     """
     found = read_to_predict(path)
@@ -147,9 +148,9 @@ def read_test_set(path: Path, arrays: dict[str, np.ndarray], columns: tuple[str,
 
 
 def read_to_predict(path: Path) -> Examples:
-    """The examples of a file, with or without labels: the rows of a table, x, or the test set of a data set.
+    """The examples of a file with or without labels. They are the rows of a table, x, or the test set of a data set.
 
-    Labels of a table are text. Raises as `read_csv` and `nfa.data.npz.read_examples`.
+    Labels of a table are text. Raises the errors of `read_csv` and `nfa.data.npz.read_examples`.
     """
     if path.suffix.lower() == ".csv":
         return read_csv(path, optional=True)
@@ -163,8 +164,8 @@ def read_to_predict(path: Path) -> Examples:
 def with_channel(x: np.ndarray, key: str = "x") -> np.ndarray:
     """Images (n, H, W) as images with one channel, (n, 1, H, W). Other arrays are returned unchanged.
 
-    Raises ValueError, with the name of the array, for more than four dimensions, and for images whose channels are
-    last, as other libraries write them. Such images have 1 or 3 as their last size and not as their second, or they are
+    Raises ValueError, with the name of the array, for more than four dimensions, and for images with the channels last,
+    as other libraries write them. Such images have 1 or 3 as their last size and not as their second, or they are
     squares with more rows than channels.
 
     Examples
@@ -198,7 +199,8 @@ def in_declared_classes(labels: np.ndarray, names: tuple[str, ...], key: str) ->
 
     Raises
     ------
-    ValueError : if they are not such labels, or if a label is not a declared class. The message does not show the label
+    ValueError : if the labels have another form, or if a label is not a declared class. The message does not show the
+        label
 
     Examples
     --------
@@ -218,7 +220,7 @@ def in_declared_classes(labels: np.ndarray, names: tuple[str, ...], key: str) ->
 
 
 def check_row(labels: np.ndarray, key: str) -> None:
-    """Raise ValueError, with the name of the array and the remedy, unless labels are (n,) integers or text."""
+    """Raise ValueError, with the name of the array and a remedy, unless the labels are (n,) integers or text."""
     row = labels.ndim == 1
     if row and labels.dtype.kind in "uiU":
         return
@@ -244,12 +246,13 @@ def in_classes(
     Parameters
     ----------
     y_train, y_test : (n,) arrays, of integers or of text
-    unsplit : whether integers are sorted, too. Those of a file with a test set are already 0 .. classes - 1
+    unsplit : whether integers are sorted too. The integers of a file with a test set are already 0 .. classes - 1
 
     Raises
     ------
-    ValueError : if they are not such labels; if y_test has a label that y_train does not have; if there is only one
-        class; or if integers should be 0 .. classes - 1, and one of these does not occur in y_train
+    ValueError : if the labels have another form, if y_test has a label that y_train does not have, or if there is only
+        one class. ValueError also if integers should be 0 .. classes - 1 and one of these numbers does not occur in
+        y_train
     """
     check_row(y_train, "y" if unsplit else "y_train")
     check_row(y_test, "y_test")
@@ -327,25 +330,25 @@ def printable(text: str) -> str:
 
 
 def read_csv(path: Path, classes: tuple[str, ...] | None = None, *, optional: bool = False) -> Examples:
-    """Read a table: a line of names, one of them ``label``, and a line for each example, with numbers as features.
+    """Read a table with a line of names, with ``label`` among them, and a line for each example, with numeric features.
 
     Parameters
     ----------
     path : path of the table
     classes : the declared classes. Then labels stay text, each must be a declared class, and no message shows the
-        content of an example. None: the classes are not declared
+        content of an example. With None, the classes are not declared
     optional : whether the table may lack the column ``label``. Labels then stay text
 
     Returns
     -------
-    Examples. x : (n, d) array in the order of the columns; uint8 if every value is a whole number in 0 .. 255,
+    Examples. x : (n, d) array in the order of the columns, uint8 if every value is a whole number in 0 .. 255,
         otherwise float64. y : (n,) array, int64 if every label is a whole number and labels need not stay text,
-        otherwise text; None without a column ``label``
+        otherwise text. y is None without a column ``label``
 
     Raises
     ------
-    ValueError : with one sentence that names the file, the line and the column, if it is not such a table. If labels
-        need not stay text, also for a column that numbers the rows, and for a missing label among numbers
+    ValueError : if the file is not such a table. One sentence names the file, the line and the column. If labels need
+        not stay text, ValueError also for a column that numbers the rows, and for a missing label among numbers
     OSError : if the file cannot be read
     """
     if path.stat().st_size > LARGEST:
@@ -414,7 +417,7 @@ def _refuse_separators(line: str) -> None:
 
 
 def _column_names(names: list[str], optional: bool, hidden: bool) -> list[str]:
-    """The names of the columns. Raises a ValueError that names their fault and the remedy.
+    """The names of the columns. Raises a ValueError that states the fault of a name and the remedy.
 
     If examples are hidden, no message shows the names, because a table without a line of names begins with an example.
     """
@@ -432,7 +435,7 @@ def _column_names(names: list[str], optional: bool, hidden: bool) -> list[str]:
 
 
 def refuse_names(names: Sequence[str]) -> None:
-    """Raise ValueError, with the remedy, if a column has no name or one made by pandas, or if two names are equal."""
+    """Raise ValueError with the remedy if a column has no name or a name from pandas, or if two names are equal."""
     named = len(names) - len([*takewhile(lambda name: not name, reversed(names))])  # the columns before the last commas
     if named < len(names) and "" not in names[:named]:
         raise ValueError(f"column {named + 1} has no name: delete this column and the comma at the end of each line")
@@ -453,8 +456,8 @@ def refuse_names(names: Sequence[str]) -> None:
 def _refuse_row_numbers(x: np.ndarray, columns: tuple[str, ...]) -> None:
     """Raise ValueError for a feature that numbers the rows or identifies them.
 
-    Such a feature is 0, 1, 2, ... or 1, 2, 3, ... If its name matches `ROW_NAME`, it may also start again, or have
-    different whole numbers. A table with one feature or few rows is not checked.
+    Such a feature is 0, 1, 2, ... or 1, 2, 3, ... If its name matches `ROW_NAME`, the feature may also start again, or
+    have different whole numbers. A table with one feature or few rows is not checked.
     """
     n, d = x.shape
     if n < FEW or d < 2:
@@ -471,7 +474,7 @@ def _refuse_row_numbers(x: np.ndarray, columns: tuple[str, ...]) -> None:
 
 
 def _refuse_missing(labels: list[str], lines: array) -> None:
-    """Raise ValueError for a label such as NA if all other labels are numbers, because it is then not a class."""
+    """Raise ValueError for a label such as NA if all other labels are numbers, because NA is then not a class."""
     missing = [i for i, label in enumerate(labels) if label.casefold() in MISSING]
     others = {label for label in labels if label.casefold() not in MISSING}
     if missing and others and _numbers(others) is not None:
@@ -483,7 +486,7 @@ def _refuse_missing(labels: list[str], lines: array) -> None:
 
 
 def _numbers(texts: Iterable[str]) -> list[float] | None:
-    """The texts as finite numbers; None if one is not a number, or only to Python: 1_0, or digits of other scripts."""
+    """The texts as finite numbers; None if a text is no number, or is a number only for Python, such as 1_0."""
     texts = list(texts)
     plain = "".join(texts)
     if not plain.isascii() or "_" in plain:
@@ -506,8 +509,8 @@ def _take(
 ) -> None:
     """Add the label and the features of a row. A ValueError names the difference if a row does not fit the first line.
 
-    Without a position ``at`` there is no label. If classes are ``allowed``, they are declared, and the content of the
-    row is then not shown.
+    Without a position ``at``, there is no label. If ``allowed`` has the declared classes, no message shows the content
+    of the row.
     """
     if len(row) != len(names):
         more = ": write 1.5 instead of 1,5, put text that has a comma in quotes, and end no line with a comma"
@@ -519,7 +522,7 @@ def _take(
         label = row.pop(at).strip()
         if not label:
             raise ValueError(f"{where} must have a label in column {LABEL}: add a label, or leave out the line")
-        if "\0" in label:  # NumPy drops it from the end of a text, so that two labels would become equal
+        if "\0" in label:  # NumPy removes NUL from the end of a text, so two labels could become equal
             raise ValueError(f"{where} must have a label without the character NUL")
         if allowed is not None and label not in allowed:
             raise ValueError(f"{where} must have one of the {len(allowed)} declared classes as its label")

@@ -1,7 +1,7 @@
 """The known data sets: files with the sha256 of their unpacked bytes, download addresses, licences, classes.
 
-Digests are of the unpacked bytes, so a file counts as the published one however it was compressed. SOURCES.md explains
-how each digest was obtained.
+Digests are of the unpacked bytes, so a file counts as the published file with any compression. SOURCES.md explains how
+each digest was obtained.
 """
 
 from collections.abc import Iterable
@@ -20,10 +20,10 @@ class File:
 
 @dataclass(frozen=True)
 class Variant:
-    """One complete set of files. A second variant does not have the published bytes, and its note says so.
+    """One complete set of files. A second variant does not have the published bytes, and its note states this.
 
-    Order of the files: for "idx", training images, training labels, test images, test labels; for "cifar", the training
-    batches and then the test batch.
+    The order of the files is training images, training labels, test images, test labels for "idx". For "cifar", it is
+    the training batches and then the test batch.
     """
 
     files: tuple[File, ...]
@@ -34,7 +34,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Download:
-    """One file on the network: its name, its digest in pooch's format, and its addresses, the first choice first."""
+    """A file on the network, with its name, its digest in pooch's format, and its addresses in order of preference."""
 
     name: str
     digest: str
@@ -45,10 +45,10 @@ class Download:
 class DatasetInfo:
     """The facts about a data set that are known before it is read."""
 
-    name: str  # as a user types it
-    title: str  # for prose, such as Fashion-MNIST
-    layout: str  # "idx", "cifar" or "npz" (embedded): the reader in `nfa.data.dataset.LAYOUTS`
-    folder: str  # in a data folder; for "npz" the name of the embedded file
+    name: str  # name that a user types
+    title: str  # name in prose, such as Fashion-MNIST
+    layout: str  # "idx", "cifar" or "npz" (embedded), for the reader in `nfa.data.dataset.LAYOUTS`
+    folder: str  # name of the folder in a data folder; for "npz", name of the embedded file
     shape: tuple[int, int, int]  # (c, H, W) of an image
     class_names: tuple[str, ...]
     licence: str
@@ -63,7 +63,7 @@ class DatasetInfo:
 
     @property
     def by_hand(self) -> str:
-        """Where the user must put the files if no download is known; empty if there is one or the data are embedded."""
+        """The place for the files if no download is known; empty if there is a download or the data are embedded."""
         if self.downloads or self.layout == "npz":
             return ""
         return f"no download is known: put the files into NFA_DATA_HOME/{self.folder}"
@@ -205,7 +205,7 @@ ENTRIES = (
         downloads=(
             Download(
                 "cifar-10-binary.tar.gz",
-                "md5:c32a1d4ab5d03f1284b67883e8d87530",  # as published by its authors; each file inside has a sha256
+                "md5:c32a1d4ab5d03f1284b67883e8d87530",  # from the authors; each file inside has a sha256
                 (
                     "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
                     "https://storage.googleapis.com/s4tf-hosted-binaries/datasets/CIFAR10/cifar-10-binary.tar.gz",
@@ -238,11 +238,11 @@ def find(name: str, own: bool = False) -> DatasetInfo:
     Parameters
     ----------
     name : name of a data set
-    own : whether a user's own file is also possible. A refusal then says so
+    own : whether a user's own file is also possible. The message then states this
 
     Raises
     ------
-    ValueError : if there is no such data set. The message names the nearest and all known ones
+    ValueError : if there is no such data set. The message lists all known data sets and the nearest names
     """
     if name in DATASETS:
         return DATASETS[name]

@@ -1,7 +1,7 @@
-"""Where the files of a data set are: the search order, the download, and the message if they are not found.
+"""The places of the files of a data set: the search order, the download, and the message if files are missing.
 
-The order is: the argument `data_dir`, the environment variable NFA_DATA_HOME, the user cache, for Fashion-MNIST the
-folder of the Debian package, then the mirrors of the registry (pooch, into the user cache).
+nfa searches the argument `data_dir`, the environment variable NFA_DATA_HOME, the user cache and, for Fashion-MNIST, the
+folder of the Debian package. Then pooch downloads from the mirrors of the registry into the user cache.
 """
 
 import importlib.resources
@@ -30,7 +30,7 @@ class NotReadable(DataUnavailable, ValueError):
 
 @dataclass(frozen=True)
 class SearchedFolder:
-    """A folder to search, and its name in messages and records (no absolute path of this machine)."""
+    """A folder to search, and its name in messages and records, which has no absolute path of this machine."""
 
     label: str
     folder: Path
@@ -60,7 +60,7 @@ class Listed:
 
 
 def path(name: str, data_dir: str | os.PathLike[str] | None = None) -> Path:
-    """The folder (for the embedded data set, the file) that `load` would read. Nothing is downloaded.
+    """The folder that `load` would read or, for the embedded data set, the file. Nothing is downloaded.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def fetch(name: str, data_dir: str | os.PathLike[str] | None = None, *, progress
     Parameters
     ----------
     name : a name in DATASETS
-    data_dir : folder to look into first
+    data_dir : folder that is searched first
     progressbar : as for `pooch.HTTPDownloader`: False, True (needs tqdm), or an object with a `total` attribute and the
         methods update, reset and close
 
@@ -106,7 +106,7 @@ def fetch(name: str, data_dir: str | os.PathLike[str] | None = None, *, progress
 
 
 def list_datasets(data_dir: str | os.PathLike[str] | None = None) -> list[Listed]:
-    """Every known data set with the place of its files. None of the files is read or downloaded."""
+    """Every known data set with the place of its files. No file is read or downloaded."""
     rows = []
     for info in DATASETS.values():
         found = locate(info, data_dir)
@@ -145,8 +145,8 @@ def locate(info: DatasetInfo, data_dir: str | os.PathLike[str] | None = None) ->
 def places(info: DatasetInfo, data_dir: str | os.PathLike[str] | None = None) -> list[SearchedFolder]:
     """The folders to search, in order.
 
-    In `data_dir`, the files may be in the data set's own folder or directly in `data_dir`. In NFA_DATA_HOME, which is
-    for many data sets, they must be in the data set's own folder.
+    In `data_dir`, the files may be in the data set's own folder or directly in `data_dir`. NFA_DATA_HOME is for many
+    data sets, so the files must be in the data set's own folder there.
 
     Raises
     ------
@@ -168,7 +168,7 @@ def places(info: DatasetInfo, data_dir: str | os.PathLike[str] | None = None) ->
 
 
 def existing(data_dir: str | os.PathLike[str] | None) -> Path | None:
-    """The folder that data_dir names, None if it names none. Raises ValueError if there is no such folder."""
+    """The folder data_dir as a Path, or None if data_dir is None. Raises ValueError if there is no such folder."""
     if data_dir is None:
         return None
     root = Path(data_dir).expanduser()
@@ -199,7 +199,7 @@ def _download(info: DatasetInfo, item: Download, data_dir: str | os.PathLike[str
         progressbar=progressbar,
         chunk_size=2**16,
         timeout=TIMEOUT,
-        headers={"Accept-Encoding": "identity"},  # otherwise a .gz file may arrive unpacked, with another digest
+        headers={"Accept-Encoding": "identity"},  # otherwise, a .gz file may arrive unpacked, with another digest
     )
     pooch.get_logger().setLevel("WARNING")  # its message about every download would be mixed with our own output
     failures = []

@@ -1,4 +1,4 @@
-"""From images and labels to the input of a network: scaled floats, one-hot rows, a validation split."""
+"""The input of a network from images and labels: scaled floats, one-hot rows, a validation split."""
 
 import math
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ CHUNK = 1000  # examples; this limits the memory for the float64 copy of an inte
 
 
 def one_hot(labels: np.ndarray, classes: int, dtype: DTypeLike = np.float64) -> np.ndarray:
-    """Rows with a single one, at the column of the label.
+    """Rows with a single 1 in the column of the label.
 
     Source: [lee2020:notation]
 
@@ -29,7 +29,7 @@ def one_hot(labels: np.ndarray, classes: int, dtype: DTypeLike = np.float64) -> 
 
     Raises
     ------
-    ValueError : if labels are not a row of integers, or if a label is outside the classes
+    ValueError : if labels are not an (n,) array of integers, or if a label is outside the classes
 
     Examples
     --------
@@ -69,26 +69,26 @@ def scale_pixels(
     Parameters
     ----------
     x_train, x_test : (n, ...) arrays, images (n, c, H, W) or features (n, d)
-    how : "standard", "unit" or "as-is". For "standard", mu and s are the mean and the standard deviation (divisor: the
-        count) of the training examples. There are two numbers for each feature of (n, d), for each channel of (n, c, H,
-        W), and two in all for other images. A feature that is constant in training becomes 0. "unit" needs uint8
-        pixels. "as-is" is for features that are already scaled.
-    dtype : float type of the result. The arithmetic is done in float64 and rounded once
+    how : "standard", "unit" or "as-is". For "standard", mu and s are the mean and the standard deviation (with the
+        count as divisor) of the training examples. There is a pair (mu, s) for each feature of (n, d) and for each
+        channel of (n, c, H, W), and one pair for all pixels of other images. A feature that is constant in training
+        becomes 0. "unit" needs uint8 pixels. "as-is" is for features that are already scaled.
+    dtype : float type of the result. The function computes in float64 and rounds once
 
     Returns
     -------
-    the two scaled arrays, shapes as given
+    the two scaled arrays, with the given shapes
 
     Raises
     ------
-    ValueError : if `how` is unknown; if dtype is not a float; if the shapes of an example differ; if x_train is empty;
-        if a value is NaN or infinite; if the training pixels (of a channel) or all features are constant, so that s =
-        0; or if a scaled value does not fit into dtype
+    ValueError : if `how` is unknown, if dtype is not a float, if the shapes of an example differ, if x_train is empty,
+        or if a value is NaN or infinite. ValueError also if the training pixels (of a channel) or all features are
+        constant, so that s = 0, or if a scaled value does not fit into dtype
 
     Notes
     -----
     mu and s are functions of the training data and are published without noise. So a privacy statement about a run with
-    "standard" treats them as public. "unit" and "as-is" do not depend on data.
+    "standard" treats mu and s as public. "unit" and "as-is" do not depend on data.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def scale_pixels(
 
 @dataclass(frozen=True, eq=False)
 class Scale:
-    """The scale of the pixels of a run, as `scale_pixels` computes it: x becomes (x - mean) / std.
+    """The scale of the pixels of a run, as `scale_pixels` computes it. x becomes (x - mean) / std.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ class Scale:
     def of(cls, x_train: np.ndarray, how: str) -> Self:
         """Compute the scale from the training examples.
 
-        Only "standard" reads their values. Raises as `scale_pixels`.
+        Only "standard" reads the values of x_train. Raises the errors of `scale_pixels`.
         """
         if how == "unit":
             if x_train.dtype != np.uint8:
@@ -162,7 +162,7 @@ class Scale:
         return cls(how, mean, std)
 
     def apply(self, x: np.ndarray, dtype: DTypeLike = np.float64, name: str = "x") -> np.ndarray:
-        """The scaled examples. The arithmetic is done in float64 and rounded once.
+        """The scaled examples. The function computes in float64 and rounds once.
 
         Raises ValueError, with the name of the array, for NaN, infinity, a scaled value that does not fit into dtype,
         or, with "unit", values that are not uint8.
@@ -185,7 +185,7 @@ def _check_finite(x: np.ndarray, name: str) -> None:
 
 
 def _mean_and_std(x: np.ndarray, axes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and standard deviation over the axes in float64, of a shape that broadcasts against one example."""
+    """Mean and standard deviation over the axes in float64, in a shape that broadcasts against one example."""
     count = math.prod(x.shape[a] for a in axes)
     mean = sum(x[rows].sum(axes, dtype=np.float64, keepdims=True) for rows in _chunks(len(x))) / count
     square = sum(((x[rows] - mean) ** 2).sum(axes, keepdims=True) for rows in _chunks(len(x))) / count
@@ -209,7 +209,7 @@ def split_validation(n: int, fraction: float, rng: np.random.Generator) -> tuple
 
     Returns
     -------
-    train_idx, val_idx : increasing integer arrays. Together they contain each of 0 .. n - 1 once
+    train_idx, val_idx : increasing integer arrays. Together they contain each number in 0 .. n - 1 once
 
     Raises
     ------
@@ -227,7 +227,7 @@ def split_validation(n: int, fraction: float, rng: np.random.Generator) -> tuple
 
 
 def held_out(n: int, fraction: float) -> int:
-    """The number of examples that `split_validation` holds out of n. Raises as it does.
+    """The number of n examples that `split_validation` holds out. Raises the errors of `split_validation`.
 
     Examples
     --------

@@ -2,10 +2,10 @@
 
 Each result is a function of its own entry, bitwise identical at any place, with the memory layout of the input. The
 relative error of tanh, sigmoid and their derivatives is at most 2.1e-7 in float32, over all floats, and at most 1e-15
-in float64. Where the value is tiny, the error is at most two of the smallest floats. NaN stays NaN. phi(-z) = -phi(z)
-for tanh, and |phi| <= 1. A derivative is at least 0 and at most `gamma_max`. Rounding cannot exceed this bound, because
-the result is cut there: guarantees depend on it. The computed values need not increase wherever phi does. For a < b,
-the computed phi(a) can be larger than phi(b) by the two errors.
+in float64. If the value is tiny, the error is at most two of the smallest floats. NaN stays NaN. phi(-z) = -phi(z) for
+tanh, and |phi| <= 1. A derivative is at least 0 and at most `gamma_max`. Rounding cannot exceed this bound, because a
+larger result is set to the bound. Guarantees depend on this bound. phi never decreases, but the computed values can
+decrease by rounding. For a < b, the computed phi(a) can be larger than phi(b) by the two errors.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ from nfa.kernels import cores
 from nfa.kernels.functions import f32, f64, grown, grown64, i32, i64, inlined, loop
 
 SHARED = 1 << 17  # a thread processes so many entries before a second thread is used
-# A small float plus ROUND is rounded to a whole number, which is in its last bits.
+# The sum of a small float and ROUND is rounded to a whole number. This number is in the last bits of the sum.
 ROUND, ROUND64 = f32(3 * 2**22), f64(3 * 2**51)
 BITS, BITS64 = ROUND.view(i32), ROUND64.view(i64)
 SMALL, SMALL64 = f32(2.0**-64), f64(2.0**-64)  # in these units, the smallest floats have all their digits
@@ -22,7 +22,7 @@ SMALL, SMALL64 = f32(2.0**-64), f64(2.0**-64)  # in these units, the smallest fl
 
 @inlined
 def _parts(x):
-    """(k, exp(r) - 1) of x = k log(2) + r with |r| <= log(2) / 2, for -110 <= x <= 0. NaN stays NaN in the second."""
+    """(k, exp(r) - 1) for x = k log(2) + r with |r| <= log(2) / 2 and -110 <= x <= 0. A NaN gives exp(r) - 1 = NaN."""
     shifted = f32(x * f32(1.44269504) + ROUND)
     k = shifted - ROUND
     return i32(shifted.view(i32) - BITS), grown(x - k * f32(0.693359375) + k * f32(2.12194440e-4))
@@ -30,7 +30,7 @@ def _parts(x):
 
 @inlined
 def _exp(x):
-    """exp(x) in units of SMALL for x <= 0. Below -106, it is exp(-106), which float32 rounds to 0."""
+    """exp(x) in units of SMALL for x <= 0. For x < -106, the result is exp(-106), which float32 rounds to 0."""
     k, q = _parts(f32(-106) if x < f32(-106) else x)
     return (q + f32(1)) * i32(i32(k + i32(127 + 64)) << i32(23)).view(f32)
 
@@ -45,14 +45,14 @@ def _parts64(x):
 
 @inlined
 def _exp64(x):
-    """exp(x) in units of SMALL for x <= 0. Below -747, it is exp(-747), which float64 rounds to 0."""
+    """exp(x) in units of SMALL for x <= 0. For x < -747, the result is exp(-747), which float64 rounds to 0."""
     k, q = _parts64(f64(-747) if x < f64(-747) else x)
     return (q + f64(1)) * i64(i64(k + i64(1023 + 64)) << i64(52)).view(f64)
 
 
 @loop
 def _tanh(z, out):
-    """Uses expm1, which is exact near 0. With n = 1 - exp(-2 |x|), |tanh(x)| = n / (2 - n) <= 1."""
+    """Tanh by expm1, which is exact near 0. With n = 1 - exp(-2 |x|), |tanh(x)| = n / (2 - n) <= 1."""
     for j in range(len(z)):
         x = f32(-2) * abs(z[j])
         k, q = _parts(f32(-87) if x < f32(-87) else x)
@@ -63,7 +63,7 @@ def _tanh(z, out):
 
 @loop
 def _tanh64(z, out):
-    """As `_tanh`."""
+    """`_tanh` in float64."""
     for j in range(len(z)):
         x = f64(-2) * abs(z[j])
         k, q = _parts64(f64(-700) if x < f64(-700) else x)
@@ -74,7 +74,7 @@ def _tanh64(z, out):
 
 @loop
 def _sigmoid(z, out):
-    """Uses an exponential that cannot overflow."""
+    """Sigmoid by an exponential that cannot overflow."""
     for j in range(len(z)):
         e = SMALL * _exp(-abs(z[j]))
         out[j] = (e if z[j] < f32(0) else f32(1)) / (f32(1) + e)
@@ -82,7 +82,7 @@ def _sigmoid(z, out):
 
 @loop
 def _sigmoid64(z, out):
-    """As `_sigmoid`."""
+    """`_sigmoid` in float64."""
     for j in range(len(z)):
         e = SMALL64 * _exp64(-abs(z[j]))
         out[j] = (e if z[j] < f64(0) else f64(1)) / (f64(1) + e)
@@ -90,7 +90,7 @@ def _sigmoid64(z, out):
 
 @loop
 def _slope(z, out, a):
-    """The derivative of a sigmoid(a z), a^2 e / (1 + e)^2 with e = exp(-a |z|), which is at most a^2 / 4."""
+    """The derivative of a sigmoid(a z). It is a^2 e / (1 + e)^2 with e = exp(-a |z|), and at most a^2 / 4."""
     for j in range(len(z)):
         large = _exp(-a * abs(z[j]))
         e = SMALL * large
@@ -101,7 +101,7 @@ def _slope(z, out, a):
 
 @loop
 def _slope64(z, out, a):
-    """As `_slope`."""
+    """`_slope` in float64."""
     for j in range(len(z)):
         large = _exp64(-a * abs(z[j]))
         e = SMALL64 * large

@@ -1,8 +1,8 @@
 """Kernels for `nfa.clip`: norms and clip of rows in one pass, offset and clip of entries in another.
 
-An example's result is a function of that example. The order in which its squares are added depends only on their
-number: SUMS parallel sums, which are then added in pairs. If the examples are the last axis in memory, they are
-processed and returned in this order.
+An example's result is a function of that example. The order in which its squares are added depends only on the number
+of squares. There are SUMS parallel sums, which are then added in pairs. If the examples are the last axis in memory,
+they are processed and returned in this order.
 """
 
 import math
@@ -52,9 +52,9 @@ def _weigh(v, norm2, c, low):
 
 @loop
 def _clip_rows(v, c, low, tiny, out):
-    """Clip the rows of v into out. Return the number of rows whose norm was above c."""
+    """Clip the rows of v into out. Return the number of rows with a norm above c."""
     count, n = 0, v.shape[1]
-    sums = np.empty(SUMS, v.dtype)  # made here: the compiler knows that v does not overlap, and uses registers
+    sums = np.empty(SUMS, v.dtype)  # allocated here, so the compiler knows that it does not overlap v
     for i in range(len(v)):
         row, clipped = v[i], out[i]
         for a in range(SUMS):
@@ -71,7 +71,7 @@ def _clip_rows(v, c, low, tiny, out):
             for a in range(half):
                 sums[a] += sums[half + a]
             half //= 2
-        each, longer = _weigh(v[i, ::1], sums[0], c, low)  # typed as a column is, so that `_weigh` is compiled once
+        each, longer = _weigh(v[i, ::1], sums[0], c, low)  # the type of a column, so `_weigh` is compiled once
         weight = v.dtype.type(each)
         count += longer
         for j in range(n):
@@ -81,13 +81,13 @@ def _clip_rows(v, c, low, tiny, out):
 
 @loop
 def _clip_columns(v, c, low, tiny, sums, out, first, stop):
-    """Clip columns first..stop-1 of v into those of out, as `_clip_rows` does rows, with sums (SUMS, m) of zeros."""
+    """Clip columns first..stop-1 of v into out, as `_clip_rows` clips rows. sums is (SUMS, m) and 0 at first."""
     count, m = 0, stop - first
     for k in range(len(v)):
         row, total = v[k, first:stop], sums[k % SUMS]
         for i in range(m):
             total[i] += row[i] * row[i]
-    half = len(sums) // 2  # not SUMS // 2: the compiler would unroll all loops in 0.4 s, without gain
+    half = len(sums) // 2  # with SUMS // 2, the compiler would unroll all loops in 0.4 s, without gain
     while half:
         for a in range(half):
             total, other = sums[a], sums[half + a]

@@ -1,12 +1,12 @@
-"""Kernels for `nfa.network.convolution` that move by one: few large matrix products, shared among the cores.
+"""Kernels for `nfa.network.convolution` with stride 1, as few large matrix products, shared among the cores.
 
 Nothing is compiled here. The linear algebra library computes the products, with one thread. The division of the
 products depends only on shapes, so no result depends on the number of threads. For sums over examples, the examples are
 lanes (`nfa.kernels.lanes`). If each example's own term is needed, examples are processed one by one.
 
 If one of the kernel's columns reads at least `LEAST` entries, `nfa.kernels.toom_cook` computes a row of outputs with
-fewer products. Otherwise the entries that all places of the kernel read are copied into one array, and a row of outputs
-is one product.
+fewer products. Otherwise, the entries that all places of the kernel read are copied into one array, and a row of
+outputs is one product.
 """
 
 import numpy as np
@@ -17,10 +17,10 @@ from nfa.kernels.pooling import max_pool, max_unpool
 __all__ = ["add_up", "affine", "max_pool", "max_unpool", "norms2", "outer", "over_positions", "transpose", "weighed"]
 
 LEAST = 32  # entries that a column of the kernel reads, rows times channels
-GROUPS = 4  # of rows, each with its own sum
-PIECES = 8  # of the terms to be added
-BLOCK = 32  # examples in a block if rows take fewer products, which have as many columns
-FEW = 10**6  # multiplications of a matrix product whose factors OpenBLAS reads in place, which is faster
+GROUPS = 4  # groups of rows, each with its own sum
+PIECES = 8  # pieces of the added terms, which threads share
+BLOCK = 32  # examples in a block with `nfa.kernels.toom_cook`, and columns of its products
+FEW = 10**6  # a product with at most so many multiplications is faster, because OpenBLAS reads its factors in place
 
 
 def _moves_by_one(stride):
@@ -34,7 +34,7 @@ def _points(c, k, columns):
 
 
 def _join(dW, c, k):
-    """An array of W's shape from dW (places, c_out), whose places are (columns, rows, channels)."""
+    """An array of W's shape from dW (places, c_out). The places have the order (columns, rows, channels)."""
     return np.ascontiguousarray(dW.reshape(k[1], k[0], c, -1).transpose(3, 2, 1, 0))
 
 
@@ -54,7 +54,7 @@ def affine(W, b, h, stride, pad):
 
 
 def affine_by(matmul, W, b, h, pad, at_once=None):
-    """`affine` for kernels that move by one, with another product than `numpy.matmul`, and so many examples at once.
+    """`affine` for stride 1, with another product than `numpy.matmul`, and with ``at_once`` examples at a time.
 
     All other operations are elementwise, and the terms of an entry depend only on an example's shape.
     """
@@ -84,7 +84,7 @@ def _affine_at_once(matmul, W, bias, h, pad, z, _):
 
 
 def _affine_by_points(matmul, W, bias, h, pad, z, by):
-    """As `_affine_at_once`, with the matrices of `nfa.kernels.toom_cook` for a row."""
+    """`_affine_at_once` with the matrices of `nfa.kernels.toom_cook` for a row."""
     (c_out, c, *k), (_, rows, columns, n), (A, B, G) = W.shape, z.shape, by
     A, p = A.astype(z.dtype), len(G)
     w = (G @ W.transpose(0, 2, 1, 3).reshape(-1, k[1]).T).astype(z.dtype).reshape(p, 1, c_out, k[0] * c)
@@ -130,7 +130,7 @@ def outer(dz, h, k, stride, pad):
 
 
 def outer_by(by, dz, h, k, pad):
-    """`outer` for kernels that move by one, with the matrices for a row or, without them, as sums of plain products."""
+    """`outer` for stride 1, with the matrices ``by`` for a row or, if ``by`` is None, as sums of plain products."""
     (m, c, *_), (_, c_out, rows, _), dtype = h.shape, dz.shape, np.result_type(dz, h)
     of_block, n = _outer_at_once, lanes.LANES
     if by:
@@ -160,7 +160,7 @@ def _outer_at_once(dz, h, k, pad, dtype, _):
 
 
 def _outer_by_points(dz, h, k, pad, dtype, by):
-    """As `_outer_at_once`, with the matrices of `nfa.kernels.toom_cook` for a row."""
+    """`_outer_at_once` with the matrices of `nfa.kernels.toom_cook` for a row."""
     (n, c_out, rows, columns), c, (A, B, G) = dz.shape, h.shape[1], by
     p = len(G)
     d = lanes.lay(dz, (0, 0, 0, 0), dtype, (1, 3, 2, 0))  # (c_out, columns, rows, n)
@@ -228,10 +228,10 @@ def over_positions(dz):
 
 
 def _formed(dz, h, k, pad, keep):
-    """(each example's squared norm, its term): (m,) and, if the terms are kept, (m, places, c_out).
+    """The squared norm of each example's term, (m,), and the terms, (m, places, c_out), or no terms if not kept.
 
     All arrays of an example begin at a cache line, for any position of the example in the batch. Products of the same
-    numbers at the same places of a cache line are the same.
+    values at the same places of a cache line are the same.
     """
     (m, c, *_), (_, c_out, *_, columns) = h.shape, dz.shape
     dtype, by = np.result_type(dz, h), _points(c, k, columns)
@@ -253,7 +253,7 @@ def _formed(dz, h, k, pad, keep):
 
 
 def _terms_at_once(d, x, k):
-    """A function that forms example i's term (places, c_out), of d (m, c_out, rows, columns) and of x with zeros."""
+    """A function that forms the term (places, c_out) of example i from d (m, c_out, rows, columns) and the padded x."""
     windows = np.lib.stride_tricks.sliding_window_view(x, k, axis=(2, 3)).transpose(0, 5, 4, 1, 2, 3)
 
     def form(i, term):
@@ -265,7 +265,7 @@ def _terms_at_once(d, x, k):
 
 
 def _terms_by_points(d, x, k, by):
-    """As `_terms_at_once`, for d (m, rows, columns, c_out) and x alike, with the matrices for a row."""
+    """`_terms_at_once` with the matrices for a row, for d (m, rows, columns, c_out) and x in the same order of axes."""
     (_, rows, _, c_out), c, (A, B, G) = d.shape, x.shape[3], by
     p = len(G)
     A, B = (a.astype(d.dtype).reshape(p, 1, -1, a.shape[1]) for a in (A.T, B))

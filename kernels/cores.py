@@ -1,7 +1,7 @@
 """Sharing work among the cores with one pool of threads: whole parts of a step, or pieces of one kernel's work.
 
 The result of a part or a piece depends only on its arguments. While a part or a piece runs, the linear algebra library
-has one thread, for any other setting of this process.
+has one thread, for every setting of this process.
 """
 
 import ctypes
@@ -33,7 +33,7 @@ def limit(n=None):
 
 
 def count():
-    """The number of threads that a kernel may use. Inside a part, it is one."""
+    """The number of threads that a kernel may use. Inside a part, this number is 1."""
     if getattr(_here, "in_part", False):
         return 1
     if _state["limit"]:
@@ -44,7 +44,7 @@ def count():
 
 
 def pieces(n, least):
-    """Divide range(n) into at most `count` pieces [(start, stop), ...] of about the same size, at least ``least``."""
+    """Divide range(n) into at most `count` pieces [(start, stop), ...] of similar size, each at least ``least``."""
     parts = n // least
     parts = min(count(), parts) if parts > 1 else 1
     return [(n * i // parts, n * (i + 1) // parts) for i in range(parts)]
@@ -54,7 +54,7 @@ def share(work, n, least, last=False):
     """Call work(start, stop) for every piece of range(n), each in its own thread. work must release the lock of Python.
 
     A thread works in a copy of the caller's context, so it has the same warnings of NumPy (`numpy.errstate`). ``last``
-    means that the caller does nothing afterwards. At the end of `together`, the pieces are then left to all threads.
+    means that the caller does nothing afterwards. At the end of `together`, all threads then share the pieces.
     """
     if last and (left := getattr(_here, "left", None)) is not None:
         left.extend(partial(work, start, min(start + least, n)) for start in range(0, n, least))
@@ -73,8 +73,8 @@ def share(work, n, least, last=False):
 def together(work, n, take, finish=lambda: None):
     """Call work(i) for i < n, take(result) in the order of i, one at a time, and at the end finish().
 
-    All threads, including the caller's, do all three kinds of work, so each is woken once. A result waits for the
-    earlier results. At most as many results wait as there are threads, so memory does not grow with n.
+    All threads, including the caller's, do all three kinds of work, so each thread is woken once. A result waits for
+    the earlier results. At most as many results wait as there are threads, so memory does not grow with n.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def together(work, n, take, finish=lambda: None):
 
     Raises
     ------
-    The exception that one of them raises. If several raise, it is one of these exceptions.
+    The exception that one of these functions raises. If several raise, it is one of these exceptions.
     """
     threads = min(count(), max(n, 1))
     with one_threaded():
@@ -105,7 +105,7 @@ def together(work, n, take, finish=lambda: None):
 
 
 class _Call:
-    """One call of `together`: the indices that are begun and taken, and the pieces that are left, under one lock."""
+    """One call of `together`. One lock protects the indices that are begun and taken, and the pieces that are left."""
 
     def __init__(self, work, n, take, finish, threads):
         self.work, self.n, self.take, self.finish, self.threads = work, n, take, finish, threads
@@ -129,7 +129,7 @@ class _Call:
             _here.in_part = False
 
     def _next(self):
-        """The next i, when few results wait; None if there is none."""
+        """The next i, as soon as few results wait; None if there is none."""
         with self.changed:
             while self.begun < self.n and self.begun >= self.taken + self.threads and not self.error:
                 self.changed.wait()
@@ -139,7 +139,7 @@ class _Call:
             return self.begun - 1
 
     def _hand_in(self, i, answer):
-        """Add a result to the waiting ones, and take the next ones in order, unless another thread does so."""
+        """Add a result to the waiting results, and take the next results in order, unless another thread does so."""
         with self.changed:
             self.answers[i] = answer
             del answer
@@ -178,10 +178,10 @@ class _Call:
 def one_threaded():
     """Limit the linear algebra library to one thread.
 
-    With our threads running, its own threads would busily wait for a core.
+    While our threads run, the threads of the library would wait for a core and use its time.
 
-    The loaded library is found, whichever module has imported it. At the end of the last limit, it has its threads
-    again.
+    The function finds the loaded library, whichever module has imported it. At the end of the last limit, the library
+    has its threads again.
     """
     with _lock:
         if not _state["holders"]:
@@ -206,7 +206,7 @@ def _pool():
 
 
 def _forget():
-    """A forked process has none of its parent's threads, and no thread holds a lock in it."""
+    """Reset the state in a forked process, which has no threads of its parent and no held lock."""
     global _lock
     _lock = threading.Lock()
     if _state["holders"]:
@@ -219,10 +219,10 @@ if hasattr(os, "register_at_fork"):
 
 
 def aligned(shape, dtype=np.float32):
-    """An array like that of `numpy.empty`, whose data start at a multiple of 64 bytes.
+    """An array as from `numpy.empty`, with data that start at a multiple of 64 bytes.
 
-    64 bytes are a cache line and the widest vector. Vectors at other addresses touch two cache lines, which costs a
-    kernel a third of its time in its working memory.
+    64 bytes are a cache line and the widest vector. Vectors at other addresses touch two cache lines. In its working
+    memory, a kernel would then take a third of its time for this.
     """
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     size = prod(shape) * np.dtype(dtype).itemsize
@@ -232,7 +232,7 @@ def aligned(shape, dtype=np.float32):
 
 
 def aligned_each(m, shape, dtype=np.float32):
-    """Memory for m arrays of a shape, (m, *shape), each of which is aligned as by `aligned`."""
+    """Memory for m arrays of a shape, (m, *shape). Each array is aligned as in `aligned`."""
     size, line = prod(shape), 64 // np.dtype(dtype).itemsize
     return aligned((m, -(-size // line) * line), dtype)[:, :size].reshape(m, *shape)
 
@@ -241,8 +241,8 @@ def keep_memory(size=1 << 28):
     """Let the C library keep up to ``size`` bytes of freed memory, instead of returning them at once.
 
     A training step frees all memory that it allocated. If this memory were returned and allocated again a step later,
-    every page would be cleared and mapped again. This costs up to a third of the step. Returns whether the C library
-    (glibc) accepted the setting.
+    every page would be cleared and mapped again. This takes up to a third of the time of the step. Returns whether the
+    C library (glibc) accepted the setting.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt

@@ -12,7 +12,7 @@ from numba.core import event
 f32, i32 = np.float32, np.int32
 f64, i64 = np.float64, np.int64
 
-# A product is added in one rounding.
+# The compiler may fuse a product and a sum into one operation with one rounding.
 loop = njit(nogil=True, error_model="numpy", fastmath={"contract"})
 inlined = njit(inline="always")
 
@@ -20,7 +20,8 @@ inlined = njit(inline="always")
 class _NothingCollected(event.Listener):
     """Stops Python's garbage collector while numba compiles.
 
-    Compiling makes many objects that stay. Without this, scanning them again and again takes a tenth of the time.
+    Compiling makes many objects that stay. If the collector scans these objects repeatedly, this takes a tenth of the
+    time.
     """
 
     depth, enabled = 0, False  # numba compiles under a lock, and compiles the called functions meanwhile
@@ -40,12 +41,12 @@ class _NothingCollected(event.Listener):
 event.register("numba:compile", _NothingCollected())
 
 
-# Functions of one number, in float32 throughout and without branches, so that a loop can process many numbers at once
+# These functions of one number use only float32 and have no branches, so that a loop can process many numbers at once.
 
 
 @inlined
 def exp(x):
-    """exp(x) for x <= 0, with an error of two roundings. Below -87, it is exp(-87). NaN stays NaN.
+    """exp(x) for x <= 0, with an error of two roundings. For x < -87, the result is exp(-87). NaN stays NaN.
 
     The method is exp(x) = 2^k exp(r) with |r| <= log(2) / 2.
     """
@@ -87,7 +88,7 @@ def grown64(r):
 
 @inlined
 def log(x):
-    """log(x) for normal x > 0, with an error of two roundings or 1e-7.
+    """log(x) for normal x > 0, with an error of at most two roundings or 1e-7.
 
     log(x) = k log(2) + log(1 + r) with sqrt(1/2) <= 1 + r < sqrt(2). The second term uses the polynomial of Cephes
     (logf).
@@ -113,7 +114,7 @@ def upper_tail(a):
 
     The relative error is 1e-6 for a < 5.
 
-    The function is erfcc of Press et al., Numerical Recipes, whose own relative error is 1.2e-7.
+    The function is erfcc of Press et al., Numerical Recipes. The relative error of erfcc itself is 1.2e-7.
     """
     t = f32(1) / (f32(1) + f32(0.35355339) * a)
     p = f32(0.17087277)
@@ -129,8 +130,8 @@ def upper_tail(a):
     return f32(0.5) * t * exp(p - f32(0.5) * a * a)
 
 
-# Losses of outputs z in ``width`` columns, written into rows[0]: first ``repeats`` columns of example i, then as many
-# of the next example, m examples in all
+# Losses of outputs z in ``width`` columns, written into rows[0]. The first ``repeats`` columns belong to example i, and
+# the next to the following examples. There are m examples.
 
 
 @loop
@@ -172,7 +173,7 @@ def half_squared_error(z, y, i, m, repeats, rows, width):
                 loss[c] += f32(0.5) * (z_j[c] - y_ij) * (z_j[c] - y_ij)
 
 
-# Activations, in place, of the first ``width`` numbers of n rows
+# Activations, in place, of the first ``width`` values of n rows.
 
 
 @loop
@@ -182,7 +183,7 @@ def identity(a, n, width):
 
 @loop
 def relu(a, n, width):
-    """0 where a < 0."""
+    """0 for a < 0, otherwise a."""
     for j in range(n):
         row = a[j]
         for c in range(width):
@@ -191,7 +192,7 @@ def relu(a, n, width):
 
 @loop
 def step(a, n, width):
-    """1 where a > 0, otherwise 0."""
+    """1 for a > 0, otherwise 0."""
     for j in range(n):
         row = a[j]
         for c in range(width):
@@ -210,7 +211,7 @@ def gelu(a, n, width):
 
 @loop
 def tanh(a, n, width):
-    """Uses an exponential that cannot overflow."""
+    """By an exponential that cannot overflow."""
     for j in range(n):
         row = a[j]
         for c in range(width):
@@ -221,7 +222,7 @@ def tanh(a, n, width):
 
 @loop
 def sigmoid(a, n, width):
-    """Uses an exponential that cannot overflow."""
+    """By an exponential that cannot overflow."""
     for j in range(n):
         row = a[j]
         for c in range(width):

@@ -1,15 +1,16 @@
-"""Examples as lanes: images in the layout (row, channel, column, example), in which shifting an image shifts memory.
+"""Examples as lanes: images in the layout (row, channel, column, example).
 
-The entries that a kernel's row reads in all channels are then contiguous rows of a matrix, and each of its places reads
-contiguous columns. So a convolution is a few matrix products on this memory. The result of a kernel has the examples
-last in memory, (channel, row, column, example), viewed as (example, channel, row, column).
+In this layout, a shift of an image is a shift in memory. The entries that a kernel's row reads in all channels are
+contiguous rows of a matrix, and each place of the kernel's row reads contiguous columns. So a convolution is a few
+matrix products on this memory. The result of a kernel has the examples last in memory, (channel, row, column, example),
+viewed as (example, channel, row, column).
 """
 
 import numpy as np
 
 from nfa.kernels import cores
 
-LANES = 64  # examples in a block: the entries that a kernel's row reads of them stay in the nearer caches
+LANES = 64  # examples in a block, so that the entries that a kernel's row reads stay in the nearer caches
 AT_ONCE = 1 << 23  # entries in this layout at a time, so that a batch's part stays in the last cache
 SMALL = 1 << 16  # entries that are too few for a thread
 PRODUCTS = 1 << 20  # products that are too few for a thread
@@ -41,11 +42,11 @@ def examples_first(lanes):
 
 
 def lay(a, pad, dtype, axes=(2, 1, 3, 0)):
-    """Copy a (m, c, H, W) with zeros around it and its axes in another order, by default (rows, c, columns, m).
+    """Copy a (m, c, H, W) with zeros around the images and another order of axes, by default (rows, c, columns, m).
 
     If examples come first, each example starts at a cache line.
 
-    pad is the number of zeros (above, below, left, right). Negative numbers remove rows and columns.
+    pad has the numbers of zeros (above, below, left, right). Negative numbers remove rows and columns.
     """
     m, c, H, W = a.shape
     above, below, left, right = pad
@@ -61,7 +62,7 @@ def lay(a, pad, dtype, axes=(2, 1, 3, 0)):
         outside[...] = 0
 
     def work(start, stop):
-        # If examples come first, a channel's lanes stay in the nearer caches until all of them are copied.
+        # If examples come first, the lanes of a channel stay in the nearer caches until all lanes are copied.
         at_once = 1 if axes[:2] == (0, 1) else stop - start
         for i in range(start, stop, at_once):
             np.copyto(inside[:, i : i + at_once], seen[:, i : i + at_once], casting="same_kind")

@@ -1,7 +1,7 @@
 """Kernels for `nfa.cipher`: normal samples from a cipher's blocks, many blocks at a time and on all cores.
 
-Loops over j run over LANES blocks in parallel, so that the compiler can use vectors. A quarter round occurs only once
-in the code, so that little code is compiled at a run's first use.
+Loops over j run over LANES blocks in parallel, so that the compiler can use vectors. The code has only one call of the
+quarter round, so that little code is compiled at the first use.
 """
 
 import math
@@ -42,7 +42,7 @@ def _word(i, key):
 
 @inlined
 def _blocks(s, key, first):
-    """Fill s, (16, lanes), with the blocks of counters first..first + lanes - 1: word i of block j is s[i, j]."""
+    """Fill s, (16, lanes), with the blocks of counters first..first + lanes - 1. Word i of block j is s[i, j]."""
     lanes = s.shape[1]
     for i in range(len(s)):
         row, word = s[i], _word(i, key)
@@ -91,7 +91,7 @@ def _box_muller_64(a, b, c, d, g1, g2):
 def _add_64(out, std, key, group, skip, s, g, normals):
     """Add std times the normals of groups group, group + 1, ..., except the first ``skip``, to out.
 
-    s has memory for the words of a group's blocks, and g for its normals, which are also ``normals``.
+    s has memory for the words of a group's blocks, and g for its normals. ``normals`` is the memory of g in one row.
     """
     start = 0
     while start < len(out):

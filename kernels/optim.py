@@ -1,11 +1,11 @@
-"""Kernels for `nfa.optim`: a parameter and its memory are read and written once, with NumPy's rounding."""
+"""Kernels for `nfa.optim`. They read and write a parameter and its memory once, with NumPy's rounding."""
 
 import numpy as np
 from numba import njit
 
 from nfa.kernels import cores
 
-SHARED = 1 << 19  # a thread updates so many numbers before a second thread is used
+SHARED = 1 << 19  # a thread updates so many values before a second thread is used
 
 entries = njit(nogil=True, error_model="numpy")
 

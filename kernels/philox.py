@@ -1,8 +1,8 @@
 """Standard normals in float32 as a function of key, tile and place, from Philox and the method of Box and Muller.
 
 The module has kernels for `nfa.philox`, and the tiles of noise that `nfa.kernels.ulr` reads. Use them for seeded runs,
-because Philox is not a cipher. Words are converted to normals in place, in a separate loop. This loop processes twice
-as many of them at once as a loop with their products of 64 bits.
+because Philox is not a cipher. A separate loop converts the words to normals in place. This loop processes twice as
+many words at once as a loop that also has the products of 64 bits.
 """
 
 import numpy as np
@@ -20,8 +20,8 @@ ALONE = 128  # a thread adds so many tiles before a second thread is used
 def _add_tiles(out, std, key, tile, skip, words, g):
     """Add std times the normals of tiles tile, tile + 1, ..., except the first ``skip``, to out.
 
-    words has memory for the words of a tile, and g is the same memory. A tile has four quarters: the first, second,
-    third and fourth normals of the LANES counters.
+    words has memory for the words of a tile, and g is the same memory. A tile has four quarters. These are the first,
+    second, third and fourth normals of the LANES counters.
     """
     k0, k1, k2, k3 = key[0], key[1], key[2], key[3]
     start = 0
@@ -45,8 +45,8 @@ def _add_tiles(out, std, key, tile, skip, words, g):
 def normals(words, size, key, example, tile):
     """Fill words[:size], and up to three more, with the bits of standard normals for key, example, tile and place.
 
-    The method of Box and Muller (1958) computes a radius from -2 log of one uniform value, and an angle from another.
-    Every result is below 6.77 in absolute value. A normal exceeds this with probability 1.3e-11.
+    The method of Box and Muller (1958) computes a radius from -2 log of one uniform value, and an angle from another
+    uniform value. Every result is below 6.77 in absolute value. A normal exceeds this bound with probability 1.3e-11.
     """
     n = -(-size // 4)
     w0, w1, w2, w3 = words[:n], words[n : 2 * n], words[2 * n : 3 * n], words[3 * n : 4 * n]
@@ -61,7 +61,7 @@ def normals(words, size, key, example, tile):
 
 @inlined
 def pair(a, b):
-    """Two independent normals from two random words: 32 bits for the radius, 30 for the angle, 2 for the signs."""
+    """Two independent normals from two random words, with 32 bits for the radius, 30 for the angle, 2 for the signs."""
     radius = np.sqrt(f32(-2) * log((f32(a) + f32(0.5)) * f32(2.0**-32)))
     turn = f32(i32(b >> u32(2))) * f32(2.0**-30)
     x, y = radius * quarter_sine(turn), radius * quarter_sine(f32(1) - turn)
@@ -70,7 +70,10 @@ def pair(a, b):
 
 @inlined
 def quarter_sine(x):
-    """sin(pi x / 2) for 0 <= x <= 1, to 2e-7 (Hastings, Approximations for Digital Computers, 1955, sheet 15)."""
+    """sin(pi x / 2) for 0 <= x <= 1, with an error of at most 2e-7.
+
+    Source: Hastings, Approximations for Digital Computers, 1955, sheet 15.
+    """
     s = x * x
     p = f32(0.00015148419)
     p = p * s + f32(-0.00467376557)
@@ -81,7 +84,7 @@ def quarter_sine(x):
 
 @inlined
 def philox(c0, c1, c2, c3, k0, k1):
-    """Four random words from a counter and a key: Philox4x32-10 of Salmon et al. (2011)."""
+    """Four random words from a counter and a key, by Philox4x32-10 of Salmon et al. (2011)."""
     for _ in range(10):
         p, q = u64(0xD2511F53) * u64(c0), u64(0xCD9E8D57) * u64(c2)
         c0, c1, c2, c3 = u32(q >> u64(32)) ^ c1 ^ k0, u32(q), u32(p >> u64(32)) ^ c3 ^ k1, u32(p)

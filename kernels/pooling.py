@@ -1,4 +1,4 @@
-"""Kernels for the max pooling in `nfa.network.im2col`, with examples as lanes, so a window's entries are contiguous."""
+"""Kernels for max pooling in `nfa.network.im2col`. Examples are lanes, so the entries of a window are contiguous."""
 
 import numpy as np
 from numba import njit
@@ -16,7 +16,7 @@ def _larger(x, y):
 
 @loop
 def _pool(a, pooled, k, stride, start, stop):
-    """The largest entry of each window of channels start..stop of a (c, H, W, m), or NaN if the window has one."""
+    """The largest entry of each window in channels start..stop of a (c, H, W, m), or NaN if the window has a NaN."""
     _, rows, columns, m = pooled.shape
     for c in range(start, stop):
         for r in range(rows):
@@ -84,9 +84,9 @@ def _unpool(a, v, da, left, k, stride, start, stop):
 def _unpool_four(a, v, da, left, k, stride, start, stop):
     """`_unpool` for adjacent windows of 2 by 2, without branches, because no processor predicts the largest entry.
 
-    A rest at the edge is not written. Each loop writes to only one place of the window. Otherwise the compiler would
-    have to know that whole rows of windows do not overlap in memory. It cannot know this, and would process the numbers
-    one by one.
+    Rows and columns at the edge without a window are not written. Each loop writes to only one place of the window.
+    Otherwise, the compiler would have to know that whole rows of windows do not overlap in memory. It cannot know this,
+    and would process the values one by one.
     """
     _, rows, columns, m = v.shape
     zero = da.dtype.type(0)
@@ -132,7 +132,7 @@ def max_unpool(a, v, k, stride):
     a, v = _lanes(a), _lanes(v.astype(a.dtype, copy=False))
     c, _, _, m = a.shape
     da = lanes.empty(m, a.shape[:3], a.dtype)
-    da[:, stride[0] * v.shape[1] :], da[:, :, stride[1] * v.shape[2] :] = 0, 0  # a rest at the edge
+    da[:, stride[0] * v.shape[1] :], da[:, :, stride[1] * v.shape[2] :] = 0, 0  # rows and columns without a window
     unpool = _of(k, stride, _unpool_four, _unpool)
 
     def work(start, stop):

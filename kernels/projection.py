@@ -13,8 +13,8 @@ GROUP = 4 * LANES
 def _fill(T, key, columns, groups_per_column, first, start, stop):
     """Fill the groups start..stop-1 of the concatenated rows of T.
 
-    This function is not compiled. A call is fast compared with a row's normals, and compiling this function would
-    compile `add_keyed` a second time.
+    This function is not compiled. A call takes little time compared with the normals of a row. If this function were
+    compiled, `add_keyed` would be compiled a second time.
     """
     groups = T.shape[1] // GROUP
     while start < stop:

@@ -1,11 +1,12 @@
 """Kernels for `nfa.rounded`: rounded normals from a cipher's blocks, many at a time and on all cores.
 
-The kernels compute the results that are certain in float64. The rest, a few in a million, is computed by `nfa.rounded`
-itself. The results are integers without any rounding error. So they are bitwise identical with those of `nfa.rounded`,
+The kernels compute the results that are certain in float64. `nfa.rounded` computes the other results, a few in a
+million. The results are integers without any rounding error. So they are bitwise identical with those of `nfa.rounded`,
 even if the compiler fuses products with additions.
 
-On one core with AVX-512 (AMD EPYC), a number takes 4.5 ns for std / unit up to 2^24, of which ChaCha20 takes 1.8 ns,
-and 6.4 ns for 2^30. For larger values, more and more numbers are not certain: 150 ns for 2^36.
+On one core with AVX-512 (AMD EPYC), a sample takes 4.5 ns for std / unit up to 2^24. ChaCha20 takes 1.8 ns of this
+time. For std / unit = 2^30, a sample takes 6.4 ns. For larger values, more samples are not certain, and for 2^36 a
+sample takes 150 ns.
 """
 
 import numpy as np
@@ -32,7 +33,7 @@ def _series(coefficients, x):
 
 @inlined
 def _quick(a, b, c, d, scale, cosines, sines):
-    """Convert four rows of words to two rows of `nfa.rounded.quick`, with NaN where not certain.
+    """Convert four rows of words to two rows of `nfa.rounded.quick`, with NaN for values that are not certain.
 
     Return the number of NaN.
     """
@@ -64,8 +65,8 @@ def _quick(a, b, c, d, scale, cosines, sines):
 def _add(out, unit, scale, key, group, s, k, numbers, places):
     """Round out to the grid and add the certain part of the noise. List the places of the other entries.
 
-    s has memory for the words of a group's blocks, and k for its numbers, which are also ``numbers``. Returns the
-    number of listed places, or -1 if out has NaN.
+    s has memory for the words of a group's blocks, and k for its samples. ``numbers`` is the memory of k in one row.
+    Returns the number of listed places, or -1 if out has NaN.
     """
     inverse, found, nan = 1.0 / unit, 0, False
     for start in range(0, len(out), len(numbers)):
@@ -83,7 +84,7 @@ def _add(out, unit, scale, key, group, s, k, numbers, places):
             x = part[j] * inverse
             nan |= x != x
             x = min(max(x, -LARGEST_SUM), LARGEST_SUM)
-            part[j] = unit * ((np.rint(x) + 0.0) + numbers[j])  # 0.0 takes the sign from a zero
+            part[j] = unit * ((np.rint(x) + 0.0) + numbers[j])  # + 0.0 turns -0 into 0
         group += 1
     return -1 if nan else found
 
@@ -93,7 +94,7 @@ def add_keyed(out, std, key, group=0, *, unit):
     if std == 0:
         return rounded.add_keyed(out, std, key, group, unit=unit)
     s, k = cores.aligned((16, LANES), np.uint32), cores.aligned((8, LANES), np.float64)
-    places = np.empty(len(out), np.int64)  # memory for all; pages that are not written take none
+    places = np.empty(len(out), np.int64)  # room for all places; pages that are never written take no memory
     scale = std / unit
     found = _add(out, unit, scale, key, group, s, k, k.reshape(-1), places)
     if found < 0:

@@ -1,10 +1,10 @@
 """Products with independent rows: kernels for the products in an example's own pass, for secure runs.
 
-Every entry is ((0 + a_0 b_0) + a_1 b_1) + ..., its terms in order, each product and each sum rounded separately. It is
-a function of its row of a and its column of b. Neither the number of rows nor the position of a row can change it. A
-linear algebra library uses different loops for different sizes, which round differently.
+Every entry is ((0 + a_0 b_0) + a_1 b_1) + ... The terms are in order, and each product and each sum is rounded
+separately. An entry is a function of its row of a and its column of b. Neither the number of rows nor the position of a
+row can change it. A linear algebra library uses different loops for different sizes, and these loops round differently.
 
-Convolutions are those of `nfa.kernels.conv` with these products, and sums over an example's positions also follow the
+Convolutions are those of `nfa.kernels.conv` with these products. Sums over an example's positions also follow the
 order. The linear algebra library still computes sums over examples.
 """
 
@@ -17,22 +17,22 @@ from nfa.kernels import conv, cores, lanes
 
 __all__ = ["add_up", "affine", "matmul", "norms2", "outer", "over_positions", "transpose", "weighed"]
 
-ANY_STRIDE = True  # convolutions may move by more than one
+ANY_STRIDE = True  # convolutions may have a stride above 1
 TERMS = 8  # terms that are added to an entry at a time
 PACKED = 32  # terms of b that are copied at a time
-WIDTH = 1 << 10  # bytes of a row of b that are processed at a time: PACKED of them stay in the nearest cache
+WIDTH = 1 << 10  # bytes of a row of b that are processed at a time; PACKED such rows stay in the nearest cache
 NEAR = 16  # rows of sums that also stay in the nearest cache, while the copied part of b is added to them
-LINE = 16  # entries that are processed together, at least
-EXAMPLES = 128  # of a convolution, in one product, because contiguous blocks of so many columns are fast
-ROWS = 128  # of a, while the packed part of b is in the cache
+LINE = 16  # smallest number of entries that are processed together
+EXAMPLES = 128  # examples of a convolution in one product, because contiguous blocks of so many columns are fast
+ROWS = 128  # rows of a that are processed while the packed part of b is in the cache
 
-# Without any fastmath, nothing is contracted, and no sum is computed in another order.
+# Without fastmath, no product and sum are fused, and no sum is computed in another order.
 strict = njit(nogil=True, error_model="numpy")
 
 
 @strict
 def _pack(b, turned, k, first, stop, room):
-    """Rows k.. of b, or its columns if it is transposed, entries first..stop, as many as room has rows."""
+    """Copy entries first..stop of the rows k, k + 1, ... of b, or of its columns if b is transposed, into room."""
     if turned:
         for j in range(stop - first):
             of_unit = b[first + j, k : k + len(room)]
@@ -47,7 +47,7 @@ def _pack(b, turned, k, first, stop, room):
 
 @strict
 def _add_terms(a, k, room, c, width):
-    """Add terms k..k+7 to c, in order, a[:, k] room[0] first."""
+    """Add terms k..k+7 to c in order, first a[:, k] room[0]."""
     b0, b1, b2, b3, b4, b5, b6, b7 = room[0], room[1], room[2], room[3], room[4], room[5], room[6], room[7]
     for i in range(len(a)):
         x, z = a[i], c[i]
@@ -72,9 +72,10 @@ def _add_term(a, k, room, c, width):
 
 @strict
 def _multiply(a, b, turned, n, room, total, out):
-    """out[s, t] = a[s] b[s, t]. b[s, t] is (k, n), with columns beyond n that are not read, or (n, k) if ``turned``.
+    """out[s, t] = a[s] b[s, t]. b[s, t] is (k, n) with possible columns beyond n, or (n, k) if ``turned``.
 
-    room (PACKED, w) holds terms of some of the adjacent b[s, :], and total (ROWS, w) holds the sums of their entries.
+    Columns beyond n are not read. room (PACKED, w) holds terms of some of the adjacent b[s, :]. total (ROWS, w) holds
+    the sums of their entries.
     """
     terms, w, stack = a.shape[2], room.shape[1], b.shape[1]
     done = terms - terms % TERMS
@@ -122,7 +123,10 @@ def _add_places(a, sums):
 
 
 def matmul(a, b, out=None):
-    """Twin of `numpy.matmul` for matrices and stacks of them, b complex or both real; ``out`` has the answer's type."""
+    """Twin of `numpy.matmul` for matrices and stacks of matrices.
+
+    a is real, and b is real or complex. ``out`` has the dtype of the result.
+    """
     dtype = np.result_type(a, b)
     if dtype.kind == "c":
         both = np.empty((*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1]), dtype)
@@ -145,7 +149,7 @@ def matmul(a, b, out=None):
 
     def work(start, stop):
         room, total = cores.aligned((PACKED, w), dtype), cores.aligned((min(ROWS, stop - start), w), dtype)
-        room[...] = 0  # beyond n, numbers such as denormals would slow down the processor
+        room[...] = 0  # beyond n, values such as denormals would slow down the processor
         for i in np.ndindex(stack[:-2]):
             _multiply(a[i][:, start:stop], b[i], turned, n, room, total, each[i][:, :, start:stop])
 
@@ -179,7 +183,7 @@ def transpose(W, dz, shape, stride, pad):
 
 def outer(dz, h, k, stride, pad):
     """Twin of `nfa.network.convolution.outer`."""
-    # This module does not save products, because their rounding errors would be larger than the theorem of
+    # This module does not use `nfa.kernels.toom_cook`, because its rounding errors would be larger than the theorem of
     # nfa.sensitivity.rounding allows.
     return conv.outer_by(None, _apart(dz, h.shape[1:], k, stride, pad), h, k, pad)
 
@@ -208,7 +212,7 @@ def over_positions(dz):
 
 
 def _apart(dz, shape, k, stride, pad):
-    """dz if the kernel moves by one, with zeros at the places that a larger stride leaves out."""
+    """dz as for stride 1, with zeros at the places that a larger stride leaves out."""
     if tuple(stride) == (1, 1):
         return dz
     rows, columns = shape[1] + pad[0] + pad[1] - k[0] + 1, shape[2] + pad[2] + pad[3] - k[1] + 1

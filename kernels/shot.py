@@ -1,8 +1,9 @@
-"""Shot noise: Poisson numbers as a function of key, tile and place, on all cores.
+"""Shot noise: Poisson samples as a function of key, tile and place, on all cores.
 
-A device's noise is not noise for privacy, so secure runs also use Philox, with a key that they draw. Means of 10 or
-more use transformed rejection, PTRS of Hoermann (1993). A hat gives a whole number k for a uniform u, and another
-uniform v decides whether k is accepted. Long loops have no branches, so that several numbers are processed at a time.
+The noise of a device does not protect privacy, so secure runs also use Philox, with a key that they draw. Means of 10
+or more use transformed rejection, PTRS of Hoermann (1993). A hat function gives a whole number k for a uniform u.
+Another uniform v decides whether k is accepted. Long loops have no branches, so that several samples are processed at a
+time.
 """
 
 import math
@@ -15,9 +16,9 @@ from nfa.kernels.philox import LANES, philox
 
 f64, i32, i64, u32 = np.float64, np.int32, np.int64, np.uint32
 
-TILE = 2 * LANES  # numbers in a tile; a counter gives two, from two words each
+TILE = 2 * LANES  # samples in a tile; a counter gives two samples, from two words each
 ALONE = 16  # a thread draws so many tiles before a second thread is used
-FEW = 10.0  # for smaller means, the numbers are tried one by one
+FEW = 10.0  # for smaller means, the loop tries the numbers 0, 1, 2, ...
 NEAR = 0.4  # up to this value, (mean - k) / k uses a series
 
 loop = njit(nogil=True, error_model="numpy")
@@ -25,7 +26,7 @@ loop = njit(nogil=True, error_model="numpy")
 
 @loop
 def _draw(mean, out, key, tile, room, where):
-    """Poisson numbers of the tiles tile, tile + 1, ... room and where are memory for the open numbers of a tile."""
+    """Draw Poisson samples for tiles tile, tile + 1, ... into out. room and where are working memory."""
     u, v, x, k, margin = room[0], room[1], room[2], room[3], room[4]
     for start in range(0, len(mean), TILE):
         means, found = mean[start : start + TILE], out[start : start + TILE]
@@ -77,7 +78,7 @@ def _centred(word):
 
 @loop
 def _few(mean, u):
-    """The Poisson number whose distribution function exceeds u, for a small mean."""
+    """The smallest Poisson number with a distribution function of at least u, for a small mean."""
     k, p = 0.0, math.exp(-mean)
     while u > p:
         u -= p
@@ -106,8 +107,8 @@ def _level(mean, u, v):
 def _margins(x, u, v, k, margin):
     """Candidates k, and the differences between the logarithms of their probabilities and the levels.
 
-    It uses Stirling's series for k!, whose next term is below 1e-10, and series for logarithms, for k of 10 and more
-    and NEAR.
+    The function uses Stirling's series for k!, with a next term below 1e-10, and series for logarithms. The result is
+    valid for k of 10 or more with |mean - k| <= NEAR k.
     """
     for i in range(len(x)):
         level, k[i] = _level(x[i], u[i], v[i])
@@ -116,7 +117,7 @@ def _margins(x, u, v, k, margin):
         t = d * inverse
         s = t / (2 + t)
         factorial = (1 / 12 - (1 / 360 - 1 / 1260 * inverse * inverse) * inverse * inverse) * inverse
-        level *= np.sqrt(2 * math.pi * k[i])  # NaN below 0, where no margin is needed
+        level *= np.sqrt(2 * math.pi * k[i])  # NaN for k below 0, because no margin is needed there
         margin[i] = k[i] * (_rest(s) - s * t) - factorial - _log(level)
 
 
@@ -131,7 +132,7 @@ def _rest(s):
 
 @loop
 def _log(x):
-    """log(x) for normal x > 0, to 1e-12: x = 2^e m with sqrt(1/2) <= m < sqrt(2)."""
+    """log(x) for normal x > 0, with an error of at most 1e-12, by x = 2^e m with sqrt(1/2) <= m < sqrt(2)."""
     bits = f64(x).view(i64)
     e = (bits - i64(0x3FE6A09E667F3BCD)) >> i64(52)
     m = i64(bits - (e << i64(52))).view(f64)
@@ -141,7 +142,7 @@ def _log(x):
 
 @loop
 def _stands(mean, u, v, k, margin):
-    """Whether PTRS accepts the candidate k. Its margin is known if k is near the mean."""
+    """Whether PTRS accepts the candidate k. The margin is valid only if k is near the mean."""
     s = 0.5 - abs(u)
     if k < 0 or (s < 0.013 and v > s):
         return False
@@ -154,7 +155,7 @@ def _stands(mean, u, v, k, margin):
 def poisson(mean, rng):
     """Twin of `nfa.feedback.camera.poisson`."""
     tile, skip = divmod(noise.first_entry(mean, rng), TILE)
-    flat = np.zeros(skip + mean.size, mean.dtype)  # its first numbers belong to examples of another part
+    flat = np.zeros(skip + mean.size, mean.dtype)  # the first values belong to examples of another part
     flat[skip:] = mean.reshape(-1)
     if flat.size and not (0 <= flat.min() and flat.max() <= 1e18):
         raise ValueError("the mean of a Poisson variable must be in [0, 1e18]")

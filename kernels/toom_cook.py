@@ -1,15 +1,15 @@
 r"""Rows of a convolution with fewer products, after Toom and Cook, because a convolution multiplies polynomials.
 
 A kernel with k columns computes o outputs z_s = \sum_i w_i x_{s+i} of a row. The sums have o k products. The same
-outputs are
+outputs follow from
 
 .. math:: z = A \, [(G w) \odot (B x)]
 
 with o + k - 1 products, one for each point at which two polynomials are multiplied. A, B and G are small matrices that
 depend only on k and o. `nfa.kernels.conv` has matrices in place of w_i and x_i, so it saves matrix products. The
-derivative with respect to w has the same matrices: :math:`G^T [(A^T \delta z) \odot (B x)]`.
+derivative with respect to w has the same matrices and is :math:`G^T [(A^T \delta z) \odot (B x)]`.
 
-The outputs are rounded more often than the sums. Their error, measured in the norm, is about four times as large.
+These outputs have more roundings than the sums. The norm of their error is about four times as large.
 
 References
 ----------
@@ -20,11 +20,11 @@ from functools import cache
 
 import numpy as np
 
-POINTS = (0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5)  # and infinity; with more points, the rounding error grows quickly
+POINTS = (0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5)  # and infinity; with more points, the rounding error grows fast
 
 
 def matrices(k, o):
-    """(A, B, G) for o outputs and k columns: (o, p), (p, p), (p, k) for p = o + k - 1 points, infinity last."""
+    """A (o, p), B (p, p) and G (p, k) for o outputs, k columns and p = o + k - 1 points, of which infinity is last."""
     a = np.array(POINTS[: o + k - 2])
     A, B, G = (np.zeros(shape) for shape in ((o, o + k - 1), (o + k - 1, o + k - 1), (o + k - 1, k)))
     A[:, :-1], A[-1, -1] = np.vander(a, o, increasing=True).T, 1
@@ -39,7 +39,7 @@ def matrices(k, o):
 
 @cache
 def whole_row(k, columns):
-    """(A, B, G) for all outputs of a row, o of them in a tile; None if this takes as many products as the sums.
+    """(A, B, G) for all outputs of a row, with o outputs in a tile; None if this needs as many products as the sums.
 
     A is (columns, p tiles), B is (p tiles, columns + k - 1) and G is (p, k). The tiles of a point are adjacent.
     """

@@ -1,10 +1,10 @@
 """Kernel for `nfa.rules.ulr.weigh`: the repeats of a few examples at a time, from noise to sum, within the cache.
 
 The kernel is for float32 networks of dense layers. A tile has units in rows and repeats in columns, so that every loop
-runs along memory and the compiler processes many columns at once. A thread has three arrays of a tile, for any chunk.
-Their rows begin at multiples of 64 bytes, because a load across two cache lines costs two.
+follows the memory and the compiler processes many columns at once. A thread has three arrays of a tile, for any chunk.
+Their rows begin at multiples of 64 bytes, because a load across two cache lines takes the time of two loads.
 
-The noise is the kernel's own. The generator gives a key, and an example's normals are a function of the key and of the
+The kernel draws its own noise. The generator gives a key, and an example's normals are a function of the key and of the
 example's place in the batch. So an example's result depends neither on the number of threads nor on the division of the
 batch into parts. The noise differs from that of NumPy for the same generator. The kernel is for seeded runs, because
 Philox is not a cipher.
@@ -16,16 +16,17 @@ from numba import njit
 from nfa.kernels import cores, philox
 from nfa.kernels.functions import ACTIVATIONS, LOSSES, loop
 
-# A tile's size for layers of up to 128 units, and its smallest and largest number of columns, which are repeats of one
-# or several examples. These numbers never change, because other numbers would give other noise for the same seed.
+# The largest number of entries of a tile for layers of up to 4096 units, and the smallest and the largest number of its
+# columns. The columns are repeats of one or several examples. These numbers never change, because other numbers would
+# give other noise for the same seed.
 TILE, LEAST, MOST = 1 << 16, 16, 512
 
-LINE = 16  # numbers in a cache line
-SPARE = 256  # largest number of extra numbers that are drawn
+LINE = 16  # float32 values in a cache line
+SPARE = 256  # largest number of extra samples that are drawn
 
 f32, u32 = np.float32, np.uint32
 
-# As `loop`, but the terms of a sum may also be added in another order.
+# `loop`, except that the terms of a sum may also be added in another order.
 reordered = njit(nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
 
 
@@ -54,7 +55,7 @@ def weigh(net, l, z, h, y, sigma, draws, calm, antithetic, chunk, rng):
 
     def work(start, stop):
         u, a = cores.aligned(_widest(net, l) * columns + SPARE), cores.aligned((2, _widest(net, l), width))
-        rows, words = cores.aligned((3, width)), u.view(u32)  # rows: of the loss
+        rows, words = cores.aligned((3, width)), u.view(u32)  # rows has memory for the loss
         for piece, i, own, repeats in groups[start:stop].reshape(-1, 4).tolist():
             _draw(words, n * repeats, own, key, first + i, piece)
             answers = []
@@ -106,7 +107,7 @@ def _key(rng):
 
 @loop
 def _draw(words, size, m, key, first, piece):
-    """The normals of a piece of m examples' repeats, ``size`` each, by Philox.
+    """Draw the normals of a piece with repeats of m examples by Philox, ``size`` normals for each example.
 
     ``first`` is the place of the first example.
     """
@@ -124,7 +125,9 @@ def _columns(net, l):
 
 
 def _tiles(m, draws, columns):
-    """The tiles (piece, first example, examples, repeats): (groups, tiles, 4). A group has the same examples.
+    """The tiles as an array (groups, tiles, 4) of (piece, first example, examples, repeats).
+
+    All tiles of a group have the same examples.
 
     The pieces of a group have the repeats of its examples. One thread adds up the sums of a group, in a fixed order.
     """
@@ -173,7 +176,7 @@ def _shift(z, sigma, sign, i, m, repeats, u, a, width):
 
 @reordered
 def _add(u, L, i, m, repeats, total, power):
-    """Add the sums over repeats of u L and of L^2 to those of m examples from the i-th on."""
+    """Add the sums over repeats of u L and of L^2 to the totals of m examples from the i-th on."""
     for own in range(m):
         own_L, s = L[own * repeats : (own + 1) * repeats], f32(0)
         for r in range(repeats):

@@ -4,14 +4,14 @@ import os
 import signal
 import sys
 
-INTERRUPTED = 130  # `nfa.cli.terminal.INTERRUPTED`, which is not imported yet
+INTERRUPTED = 130  # the value of `nfa.cli.terminal.INTERRUPTED`, which is not imported yet
 
 
 def main() -> int:
     """Import the command line, run it, and return its exit code.
 
     An import can swallow a KeyboardInterrupt, or print it with a traceback. So while the modules are imported, Ctrl-C
-    ends the process at once. No file is open then. If the parent has switched Ctrl-C off, it stays off.
+    ends the process at once. No file is open then. If the parent process has switched Ctrl-C off, it stays off.
     """
     heeded = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if heeded:

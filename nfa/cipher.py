@@ -1,4 +1,4 @@
-"""ChaCha20 and normal samples from its key. The noise is a function of key and place, as the kernels compute it."""
+"""ChaCha20 and normal samples from its key. As in the kernels, the noise is a function of the key and the place."""
 
 import math
 
@@ -10,7 +10,7 @@ _ROLLED = {turn: np.roll(np.arange(4), -turn) for turn in (1, 2, -1)}  # the wor
 
 
 def chacha20(key: np.ndarray, first: int, n: int) -> np.ndarray:
-    """The n blocks of the cipher ChaCha20 with the counters first, first + 1, ...: 16 words each, uniform bits.
+    """The n blocks of the cipher ChaCha20 with the counters first, first + 1, ... Each has 16 words of uniform bits.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def _check_dtype(out: np.ndarray) -> None:
 
 
 def check_noise(std: float, dtype: np.dtype) -> None:
-    """Raise ValueError unless std is 0, or noise of this size keeps its digits in the dtype and its sums stay finite.
+    """Raise ValueError unless std is 0, or noise of this size keeps its digits in the dtype and sums stay finite.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def check_noise(std: float, dtype: np.dtype) -> None:
 def add_normal_keyed(out: np.ndarray, std: float, rng: np.random.Generator) -> None:
     """`nfa.noise.add_normal` by `add_keyed`, with a fresh key of 256 bits from rng.
 
-    It is the reference of the fast kernel.
+    The fast kernel is tested against this function.
 
     Parameters
     ----------
@@ -162,8 +162,8 @@ def first_entry(out: np.ndarray, rng: np.random.Generator) -> int:
     Parameters
     ----------
     out : (k, ...) array, one row for each example
-    rng : numpy.random.Generator, `nfa.noise.OfExamples` in a part of a batch. Any other generator counts as that of a
-        whole batch
+    rng : numpy.random.Generator, `nfa.noise.OfExamples` in a part of a batch. Any other generator belongs to a whole
+        batch
     """
     return getattr(rng, "first", 0) * math.prod(out.shape[1:])
 

@@ -7,20 +7,20 @@ import math
 
 import numpy as np
 
-# Entries of a row that einsum sums at a time. They are fewer than NumPy's buffer holds, because NumPy cuts longer rows
-# at any place.
+# Number of entries of a row that einsum sums at a time. NumPy's buffer holds more. NumPy divides longer rows at any
+# place.
 AT_ONCE = 1 << 12
 
 
 def squared_norms(rows: np.ndarray) -> np.ndarray:
-    """The sum of squares of each row, (m, n) -> (m,), with an order of its terms that depends only on n."""
+    """The sum of squares of each row, (m, n) -> (m,). The order of the summands depends only on n."""
     # The entries of a row are adjacent in memory, as in an array with only this row.
     parts = (np.ascontiguousarray(rows[:, k : k + AT_ONCE]) for k in range(0, max(1, rows.shape[1]), AT_ONCE))
     return sum(np.einsum("ij,ij->i", part, part) for part in parts)
 
 
 def row_norms(v: np.ndarray) -> np.ndarray:
-    """The l2 norm of each row of v, trailing axes flattened (for a tensor: Frobenius), (m, ...) -> (m,).
+    """The l2 norm of each row of v with its trailing axes flattened (the Frobenius norm of a tensor), (m, ...) -> (m,).
 
     If squares would overflow or underflow, the row is rescaled. A norm beyond the dtype gives inf. A row with infinity
     or NaN gives inf or NaN.
@@ -97,16 +97,16 @@ def scale_rows(v: np.ndarray, weight: np.ndarray) -> np.ndarray:
 
 
 def finite_rows(*arrays: np.ndarray) -> list[np.ndarray]:
-    """Set a record's rows to 0 in all arrays if they are not finite in one of them. So no record adds NaN.
+    """Set a record's rows to 0 in all arrays if they are not finite in one array. So no record adds NaN.
 
-    A record's contribution to a sum is bounded only if it is a number. 0 times infinity is NaN, and every comparison
-    with NaN is false, so NaN passes every clip. A private rule therefore applies this function to the rows of dz and h
-    before any product of the two. The function treats each record separately, so a removed record adds 0 and changes no
-    other record.
+    A record's contribution to a sum is bounded only if it is a number. The product of 0 and infinity is NaN, and every
+    comparison with NaN is false, so NaN passes every clip. A private rule therefore applies this function to the rows
+    of dz and h before any product of the two. The function treats each record separately, so a removed record adds 0
+    and changes no other record.
 
     Parameters
     ----------
-    arrays : (m, ...) arrays. Row i of each belongs to record i
+    arrays : (m, ...) arrays. Row i of each array belongs to record i
 
     Returns
     -------
@@ -118,8 +118,8 @@ def finite_rows(*arrays: np.ndarray) -> list[np.ndarray]:
     >>> dz.tolist(), h.tolist()
     ([[1.0], [0.0], [3.0]], [[4.0], [0.0], [5.0]])
     """
-    # The comparison follows the memory order, so nothing is copied if the examples are the last axis. If the sum of an
-    # example's squares is finite, every entry is.
+    # This test follows the memory order, so nothing is copied if the examples are the last axis. If the sum of squares
+    # of an array is finite, every entry is finite.
     if all(math.isfinite(np.vdot(flat, flat)) for flat in (v.ravel(order="K") for v in arrays)):
         return list(arrays)
     finite = np.logical_and.reduce([np.isfinite(v).all(axis=tuple(range(1, v.ndim))) for v in arrays])
@@ -171,7 +171,7 @@ def clip_l2(v: np.ndarray, c: float, shares: list | None = None) -> np.ndarray:
 
 
 def clip_entries(v: np.ndarray, c: float) -> np.ndarray:
-    r"""Bound every entry of v by c in absolute value: :math:`\mathrm{sign}(v_k) \min(c, |v_k|)`.
+    r"""Bound every entry of v by c in absolute value, as :math:`\mathrm{sign}(v_k) \min(c, |v_k|)`.
 
     Source: [ohana2021:clip]
 
@@ -252,7 +252,7 @@ def clip_offset(v: np.ndarray, nu: float, c: float, floor: str = "literal") -> n
 def check_clip_of_inputs(*, tau_h_max: float, tau_h_min: float, floor: str) -> None:
     """Check the bounds with which the photonic rules clip and offset a layer's input (see `nfa.rules.pdfa`).
 
-    Raises ValueError unless 0 <= tau_h_min <= tau_h_max, tau_h_max is finite, tau_h_max is positive, and floor is
+    Raises ValueError unless 0 <= tau_h_min <= tau_h_max, tau_h_min is finite, tau_h_max is positive, and floor is
     known.
     """
     if not (0 <= tau_h_min <= tau_h_max and tau_h_max > 0 and tau_h_min < math.inf):

@@ -14,12 +14,14 @@ def first_paragraph(docstring: str) -> str:
 
 
 def meanings_of(docstring: str, module: ModuleType | None = None) -> dict[str, str]:
-    """The meanings of the parameters in a docstring: under "Parameters", ``name : text`` or ``name, name : text``.
+    """The meanings of the parameters in the section "Parameters" of a docstring.
+
+    Entries look like ``name : text`` or ``name, name : text``.
 
     Parameters
     ----------
     docstring : as `inspect.getdoc` returns it. Continuation lines of a text are indented
-    module : module in which a text "as in `function`" is looked up; None to keep this text
+    module : module that is searched for the function of a text "as in `function`"; None to keep this text
 
     Returns
     -------

@@ -40,7 +40,7 @@ def refuse_uncounted(sampling: str) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Mechanism:
-    """A sum of per-record terms with added noise of one law: all the facts about one step that a privacy theorem needs.
+    """A sum of per-record terms with added noise of one law. It has all facts about a step that a theorem needs.
 
     Source: [lee2020:def4] [lee2020:dp-mechanism]
 
@@ -48,9 +48,9 @@ class Mechanism:
     ----------
     law : "gaussian" (sensitivity in l2) or "laplace" (sensitivity in l1)
     sensitivity : float > 0, largest change of the released value before noise from one change under the adjacency
-    adjacency : one of `ADJACENCIES`, whose meanings are `nfa.privacy.theorems.ADJACENCY_MEANS`. There is no default
+    adjacency : one of `ADJACENCIES`. `nfa.privacy.theorems.ADJACENCY_MEANS` has their meanings. There is no default
     noise_std : float > 0, standard deviation of the noise on each released coordinate, in the same units
-    sampling : the scheme of a sampler that a theorem covers, see `nfa.sampling.SAMPLERS`
+    sampling : the scheme of a sampler that a theorem covers (see `nfa.sampling.SAMPLERS`)
     sampling_rate : float in (0, 1], expected share of the records in one batch; 1 for sampling "none"
 
     Raises
@@ -61,13 +61,13 @@ class Mechanism:
     Notes
     -----
     A rule proves its sensitivity for real numbers, and a run computes in floats. A secure run computes in float64. Its
-    sensitivity includes the effect of rounding, see `nfa.sensitivity.rounding`. In a secure run, an example's pass is
+    sensitivity includes the effect of rounding (see `nfa.sensitivity.rounding`). In a secure run, an example's pass is
     bitwise identical in every batch.
 
     A seeded run is not private, and its sensitivity is that of real numbers. The bound on a norm holds up to rounding.
     In float32, a record of ten million inputs can exceed it by half a percent. Linear algebra may round an example's
     pass differently in a batch of another size. A derivative, a ternary error or a camera's rounding can jump, as the
-    derivative of ReLU does at 0. Then such a difference can change the example's whole term.
+    derivative of ReLU does at 0. At such a jump, a difference by rounding can change the example's whole term.
 
     If a pass overflows its dtype, values that are not finite count as 0.
 
@@ -137,7 +137,7 @@ class Classic:
     epsilon_infinity: float = math.inf
 
     def __post_init__(self) -> None:
-        Mechanism(  # it checks the three fields that both classes have
+        Mechanism(  # the constructor checks the three fields that both classes have
             law="gaussian",
             sensitivity=1.0,
             adjacency=self.adjacency,
@@ -149,7 +149,7 @@ class Classic:
 
     @property
     def law(self) -> str:
-        """The name of its law in the table of theorems."""
+        """The name of the law in the table of theorems."""
         return "classic"
 
 

@@ -1,9 +1,9 @@
 """Random streams: a fresh generator for every purpose and step, so that no draw depends on earlier computations.
 
 A seeded stream is reproducible and therefore not private, because anyone who knows the seed can subtract the noise.
-`secure` gives the other kind of stream. Rules and samplers take a `numpy.random.Generator` and call any of its methods,
-but NumPy has no generator that is a cipher. So the extra ``secure`` installs randomgen. Its stream is that of
-`nfa.cipher.chacha20`.
+`secure` returns streams that nobody can reproduce. Rules and samplers take a `numpy.random.Generator` and call any of
+its methods, but NumPy has no generator that is a cipher. So the extra ``secure`` installs randomgen. Its stream is that
+of `nfa.cipher.chacha20`.
 
 Draws for single examples, such as the noise of a camera, must not depend on how a batch is divided into parts.
 Therefore a part gets `OfExamples`, in which every example has its own generator.
@@ -68,11 +68,11 @@ def _check_step(t: int) -> None:
         raise ValueError(f"the step t of a stream must be in 0..2**32 - 1, got {t}")
 
 
-SECRET = ("batch", "noise")  # the guarantee needs these draws to be secret; the other draws may be public
+SECRET = ("batch", "noise")  # the guarantee holds only if these draws are secret; the other draws may be public
 
 
 class SecureStreams:
-    """The streams of one process and one run. No other process can draw its batches and noise again: see `secure`."""
+    """The streams of one process and one run. No other process can draw the same batches and noise (see `secure`)."""
 
     def __init__(self) -> None:
         self._key = np.frombuffer(os.urandom(32), np.uint32)
@@ -106,15 +106,15 @@ class SecureStreams:
 
 
 def secure() -> SecureStreams:
-    """Streams whose batches and noise come from the cipher ChaCha20 under a key of the operating system.
+    """Streams with batches and noise from the cipher ChaCha20 under a key of the operating system.
 
     Returns
     -------
-    streams : called like `Streams`, for one run. For the purposes "batch" and "noise", it is a function of (purpose, t)
-        and of 256 bits from `os.urandom`. These bits are stored nowhere else and cannot be pickled. It gives each of
-        these draws once, for t in increasing order, and raises ValueError for a t that is not above the last one. So
-        two models, or two runs of one model, cannot share noise or batches. Draws that need no secrecy, such as the
-        first weights and the feedback, are drawn as by ``Streams(0)`` and are the same in all runs.
+    streams : called like `Streams`, for one run. For the purposes "batch" and "noise", a stream is a function of
+        (purpose, t) and of 256 bits from `os.urandom`. These bits are stored nowhere else and cannot be pickled. Each
+        of these streams is returned once, for t in increasing order. A t that is not above the last t raises
+        ValueError. So two models, or two runs of one model, cannot share noise or batches. Draws that may be public,
+        such as the initial weights and the feedback, are those of ``Streams(0)`` and are the same in all runs.
 
     Raises
     ------
@@ -123,10 +123,9 @@ def secure() -> SecureStreams:
     Notes
     -----
     To distinguish the noise from true randomness, an attacker must break the cipher or read this process's memory. No
-    generator prevents leaks through finite precision: sums of floating-point numbers have low-order bits that can
-    distinguish two data sets (Mironov, On significance of the least significant bits for differential privacy, CCS
-    2012). Therefore a secure run adds its noise by `nfa.rounded.add_normal`, on a grid and with exactly the law of a
-    rounded Gaussian.
+    generator prevents leaks through finite precision. The low-order bits of a floating-point sum can distinguish two
+    data sets. See Mironov, On significance of the least significant bits for differential privacy, CCS 2012. Therefore
+    a secure run adds its noise by `nfa.rounded.add_normal`, on a grid and with exactly the law of a rounded Gaussian.
 
     Examples
     --------
@@ -159,8 +158,8 @@ def _cipher():
 class OfExamples(np.random.Generator):
     """A generator for the examples of one part of a batch, as `of_examples` makes it.
 
-    All parts of a step have it in the same state. So a direct draw, such as one row of noise for a whole batch, is the
-    same in every part. Draws for single examples come from `each`.
+    All parts of a step have the generator in the same state. So a direct draw, such as one row of noise for a whole
+    batch, is the same in every part. Draws for single examples come from `each`.
 
     Parameters
     ----------
@@ -177,7 +176,7 @@ class OfExamples(np.random.Generator):
         self.first = first
 
     def each(self, k: int) -> list[np.random.Generator]:
-        """The generators of k examples. Each is a function of one key, drawn here, and of the example's place.
+        """The generators of k examples. Each is a function of one key, drawn by this call, and of the example's place.
 
         Parameters
         ----------
@@ -206,7 +205,7 @@ class OfExamples(np.random.Generator):
 
 
 def of_examples(rng: np.random.Generator, first: int = 0) -> OfExamples:
-    """The generator for the examples of a part of a batch, in the step whose generator is rng.
+    """The generator for the examples of a part of a batch, from the generator rng of the step.
 
     Parameters
     ----------
@@ -219,10 +218,10 @@ def of_examples(rng: np.random.Generator, first: int = 0) -> OfExamples:
 
     Notes
     -----
-    In a seeded run, its state is a hash of the 256 bits that rng would draw next, so it shares no values with rng.
-    Otherwise, it is the cipher ChaCha20 with these bits as its key, and with a nonce that is used nowhere else. It is
-    then independent of later draws from rng if these bits stay secret. They do in a secure run, because
-    `nfa.rounded.add_normal` uses them as a key.
+    In a seeded run, the state of the result is a hash of the 256 bits that rng would draw next, so it shares no values
+    with rng. Otherwise, the result is the cipher ChaCha20 with these bits as its key, and with a nonce that is used
+    nowhere else. The result is then independent of later draws from rng if these bits stay secret. In a secure run they
+    stay secret, because `nfa.rounded.add_normal` uses them as a key.
 
     Examples
     --------
@@ -254,7 +253,7 @@ def _cipher_at(key: np.ndarray, nonce: int) -> np.random.BitGenerator:
 
 
 def add_normal(out: np.ndarray, std: float, rng: np.random.Generator) -> None:
-    """Add a fresh N(0, std^2) to every entry of out, in place and in out's dtype. std 0 draws nothing.
+    """Add a fresh N(0, std^2) to every entry of out, in place and in out's dtype. A std of 0 draws nothing.
 
     Raises ValueError if std is out of range: see `nfa.cipher.check_noise`.
     """
@@ -267,7 +266,7 @@ def add_normal_each(out: np.ndarray, std: float, rng: np.random.Generator) -> No
     """Add a fresh N(0, std^2) to every entry of out, (k, ...), in place. Each row belongs to an example.
 
     With `OfExamples`, a row's noise is a function of its example's place in the batch. Any other generator draws all k
-    rows at once, as for `add_normal`. std 0 draws nothing. Raises ValueError if std is out of range.
+    rows at once, as for `add_normal`. A std of 0 draws nothing. Raises ValueError if std is out of range.
     """
     check_noise(std, out.dtype)
     if std > 0:

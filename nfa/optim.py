@@ -1,4 +1,4 @@
-"""Optimizers. They turn a rule's direction into a change of the parameters, in place. They add no noise.
+"""Optimizers. They change the parameters in place by a rule's direction. They add no noise.
 
 A learning rate ``lr`` is a number or a function of the step t = 1, 2, ... (for example from `step_decay`).
 """
@@ -15,7 +15,7 @@ LearningRate = float | Callable[[int], float]
 
 
 def __getattr__(name: str) -> object:
-    """The name of the type of a learning rate in earlier versions."""
+    """The deprecated name of the type of a learning rate."""
     if name == "StepSize":
         warnings.warn(f"nfa.optim.{name} is deprecated: use nfa.optim.LearningRate", DeprecationWarning, stacklevel=2)
         return LearningRate
@@ -91,7 +91,7 @@ class SGD(_Optimizer):
     Parameters
     ----------
     lr : eta > 0, or a function of t
-    momentum : float mu, 0 <= mu < 1; 0 is the papers' W <- W - eta dW
+    momentum : float mu, 0 <= mu < 1; 0 gives the papers' W <- W - eta dW
     update : function that updates one parameter, called as `sgd_update`
 
     Raises
@@ -142,7 +142,8 @@ class Adam(_Optimizer):
     ----------
     lr : eta > 0, or a function of t
     beta1, beta2 : floats in [0, 1)
-    eps : float > 0, added to the root (Kingma & Ba's Algorithm 1; Lee & Kifer do not print their value)
+    eps : float > 0, added to the square root in the denominator (Kingma & Ba's Algorithm 1). Lee & Kifer do not print
+        their value
     update : function that updates one parameter, called as `adam_update`
 
     Raises

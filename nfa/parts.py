@@ -1,7 +1,7 @@
-"""A step in parts: if a rule's direction is a sum over examples, nfa calls it on parts of the batch and adds the sums.
+"""A step in parts. If a rule's direction is a sum over examples, nfa calls it on parts of the batch and adds the sums.
 
-One thread processes each part, from its forward pass to its directions. So the cores are busy for the whole step, the
-memory of a step does not grow with the batch, and no result depends on the number of threads.
+One thread processes each part, from its forward pass to its directions. So the cores are busy for the whole step, and
+the memory of a step does not grow with the batch. No result depends on the number of threads.
 """
 
 import math
@@ -16,9 +16,10 @@ from nfa.network.net import one_by_one
 from nfa.noise import of_examples
 from nfa.rules.spec import RuleSpec
 
-# The smallest number of examples in a part. With fewer, matrix products and Python's overhead are slow.
+# The smallest number of examples in a part. With fewer examples, matrix products are slow and Python's overhead is
+# large.
 LEAST = 32
-# Approximate number of entries of all z and h of a part. They are 1.5 MB in float32, which fits into a core's cache.
+# Approximate number of entries of all z and h of a part. In float32 they take 1.5 MB and fit into a core's cache.
 ENTRIES = 3 << 17
 
 Noise = tuple[int, int, float]  # (0 for an array of W or 1 for b, its layer, the std of the noise)
@@ -27,8 +28,8 @@ Noise = tuple[int, int, float]  # (0 for an array of W or 1 for b, its layer, th
 def part_size(net: Net, m: int) -> int:
     """The number of examples in a part, as a function of the network's shapes and of the public batch size m.
 
-    It is the largest power of 2 for which the layers' arrays fit into a core's cache, or half a batch if that is less,
-    so that two threads have work. It is at least `LEAST`.
+    The size is the largest power of 2 for which the layers' arrays fit into a core's cache. If half a batch is less,
+    the size is half a batch, so that two threads have work. The size is at least `LEAST`.
     """
     entries = sum(math.prod(shape) for shape in (*net.shape_z[1:], *net.shape_h))
     in_cache = 1 << max(1, ENTRIES // entries).bit_length() - 1
@@ -59,13 +60,13 @@ class InParts:
     The direction is that of the whole batch, up to rounding, and bitwise identical for any `run`. The sums of the parts
     are added in order.
 
-    Noise on the sum is drawn once, in the rule's order. Parts draw none. The noise that the rule would add to its
-    returned arrays is added to their sum. A rule from outside, or one that uses its noise in another way, such as to
-    store it, is called once more on no examples. This call returns only its noise, and its ``state`` is that of this
-    call.
+    Noise on the sum is drawn once, in the rule's order. Parts draw no noise. The noise that the rule would add to its
+    returned arrays is added to the sum of these arrays. A rule from outside, or a rule that also uses its noise in
+    another way, for example stores it, is called once more on no examples. This call returns only the rule's noise, and
+    the ``state`` is that of this call.
 
-    Randomness of single examples is drawn by step and example, see `nfa.noise.of_examples`. A part begins with an empty
-    state. The shares "clipped" are those of the whole batch.
+    Randomness of single examples is drawn by step and example (see `nfa.noise.of_examples`). A part begins with an
+    empty state. The shares "clipped" are those of the whole batch.
 
     Examples
     --------
@@ -94,7 +95,7 @@ class InParts:
     def __call__(
         self, net: Net, x: np.ndarray, y: np.ndarray, *, rng: np.random.Generator | None, **more: Any
     ) -> tuple[list, list]:
-        """The direction of a batch. ``more`` are keyword arguments that replace the bound ones.
+        """The direction of a batch. ``more`` are keyword arguments that replace bound arguments.
 
         ``x`` and ``y`` may be `nfa.sampling.Rows`, which have not been copied yet.
         """
@@ -196,10 +197,10 @@ def check_is_sum(
 ) -> None:
     """Raise ValueError unless the directions of the parts of a few examples add up to that of the whole.
 
-    They are compared without noise, and with marks in its place. Marks are numbers that the place of a call determines,
-    times the standard deviation of the call. So a mark is missing or differs if noise is lost, drawn for each part, or
-    of a size that depends on the examples. Two steps are taken, because a rule may read from its ``state`` the values
-    of the previous step. Sums may differ by half of the digits of their dtype.
+    The function compares them without noise, and with marks in place of the noise. Marks are values that the place of a
+    call determines, times the standard deviation of the call. So a mark is missing or differs if noise is lost, drawn
+    for each part, or of a size that depends on the examples. The function takes two steps, because a rule may read from
+    its ``state`` the values of the previous step. Sums may differ by half of the digits of their dtype.
 
     Parameters
     ----------

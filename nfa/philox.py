@@ -1,7 +1,7 @@
-"""Philox and normal samples from its key. The noise of seeded runs is a function of key and place.
+"""Philox and normal samples from its key. The noise of seeded runs is a function of the key and the place.
 
-Philox passes tests of randomness, but it is not a cipher. Use it if the seed is known anyway. A run whose noise must be
-secret uses `nfa.rounded.add_normal`.
+Philox passes tests of randomness, but it is not a cipher. Use it if the seed is known anyway. A run that needs secret
+noise uses `nfa.rounded.add_normal`.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ LANES = 256  # counters that are processed together, called a tile; each gives f
 
 
 def philox(counter: np.ndarray, key: np.ndarray) -> np.ndarray:
-    """Four random words of each counter under a key: Philox4x32-10 of Salmon et al. (2011), ten rounds.
+    """Four random words for each counter and a key, by Philox4x32-10 of Salmon et al. (2011), with ten rounds.
 
     Parameters
     ----------
@@ -60,8 +60,8 @@ def add_keyed(out: np.ndarray, std: float, key: np.ndarray, tile: int = 0, skip:
     -----
     The method is that of Box and Muller (1958), with 32 bits for the radius, 30 for the angle in a quarter of the
     circle and 2 for the signs. No \|g\| exceeds sqrt(66 ln 2) = 6.77. A normal is beyond this bound with probability
-    1.3e-11. u is the float32 next to ``(word + 1/2) / 2**32``. Just below 1, u is a multiple of 2^-24. With probability
-    2^-25 = 3e-8, u is 1 itself, and both normals are 0.
+    1.3e-11. u is the float32 nearest to ``(word + 1/2) / 2**32``. Just below 1, u is a multiple of 2^-24. With
+    probability 2^-25 = 3e-8, u is exactly 1, and both normals are 0.
     """
     size = 4 * LANES
     tiles = -(-(skip + len(out)) // size)
@@ -70,7 +70,7 @@ def add_keyed(out: np.ndarray, std: float, key: np.ndarray, tile: int = 0, skip:
     counter[1] = np.repeat(np.arange(tile, tile + tiles), LANES)
     counter[2:] = key[2:, None]
     words = philox(counter, key[:2])
-    a, b = words[::2], words[1::2]  # (2, tiles LANES): of a counter's first two normals, and of the others
+    a, b = words[::2], words[1::2]  # (2, tiles LANES), row 0 for a counter's first two normals, row 1 for the others
     u = (a.astype(np.float32) + np.float32(0.5)) * np.float32(2.0**-32)
     r = np.sqrt(-2 * np.log(u.astype(float)))
     v = np.pi / 2 * ((b >> 2) * 2.0**-30)
@@ -85,7 +85,7 @@ def add_keyed(out: np.ndarray, std: float, key: np.ndarray, tile: int = 0, skip:
 def add_normal(out: np.ndarray, std: float, rng: np.random.Generator) -> None:
     """`nfa.noise.add_normal` by `add_keyed`, with a fresh key of 128 bits from rng.
 
-    It is the reference of the fast kernel.
+    The fast kernel is tested against this function.
 
     Parameters
     ----------

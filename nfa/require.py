@@ -1,6 +1,6 @@
 """Range checks, one line each: ``require.positive(sigma=sigma)`` raises ValueError unless sigma is in range.
 
-The keyword is the name of the number in the message. One call can check several numbers, in the order of writing:
+The keyword is the name of the number in the message. One call can check several numbers, in the given order:
 
 >>> sigma, tau_B = 0.2, -1.0
 >>> positive(sigma=sigma, tau_B=tau_B)
@@ -10,9 +10,9 @@ ValueError: tau_B must be positive and finite, got -1.0
 A name that is not an identifier is passed as ``positive(**{"the learning rate gamma": gamma})``. NaN is in no range. A
 check takes single numbers (`finite` and `pairs` take arrays) and returns nothing. It changes no argument and no type.
 
-This module has the checks that many modules use. A check that belongs to a subject is in its module (that of the orders
-of a Renyi divergence is `nfa.privacy.divergences.check_order`). A check that is used once is written out where it is
-used.
+This module has the checks that many modules use. A check that belongs to a subject is in the module of this subject.
+For example, `nfa.privacy.divergences.check_order` checks the order of a Renyi divergence. A check that is used once is
+written out where it is used.
 """
 
 import math
@@ -78,7 +78,7 @@ def at_least(least: float, /, **numbers: float) -> None:
 
 
 def within(interval: Interval, /, **numbers: float) -> None:
-    """Raise ValueError unless every number is in the given interval within [0, 1]: a probability, a rate, a share.
+    """Raise ValueError unless every number is in the given interval within [0, 1], as a probability, a rate or a share.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def within(interval: Interval, /, **numbers: float) -> None:
 
 
 def integer(least: int, /, **numbers: float) -> None:
-    """Raise ValueError unless every number is an integer in value (3 or 3.0, not True) and at least `least`.
+    """Raise ValueError unless every number has an integer value (3 or 3.0, not True) and is at least `least`.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def finite(**arrays: ArrayLike) -> None:
 
 
 def pairs(x: np.ndarray, y: np.ndarray) -> None:
-    """Raise ValueError unless there are examples, and x and y have the same number of them."""
+    """Raise ValueError unless x and y have the same number of examples, at least one."""
     if len(x) == 0 or len(x) != len(y):
         raise ValueError(f"x and y must have the same number of examples, at least 1, got {len(x)} and {len(y)}")
 
@@ -180,10 +180,10 @@ def normaliser(m: float, /, *, rule: str, optional: bool = False) -> None:
 
 
 def meant(name: str, known: Iterable[str], what: str = "") -> str:
-    """The end of a message about an unknown name: the known names that it may stand for; "" if none is close.
+    """The end of a message about an unknown name, with the known names that are close to it; "" if none is close.
 
     Case and signs other than letters and digits do not matter. For a name such as ``lee2020:fig2``, the part after the
-    colon is compared with those of the same paper. This part may also be given alone.
+    colon is compared with the parts of the same paper. This part may also be given alone.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ def meant(name: str, known: Iterable[str], what: str = "") -> str:
 
 
 def path_meant(path: os.PathLike[str], ends: Collection[str] = ("",)) -> str:
-    """`meant` for a missing path: names in its folder with one of the ends; "" if the folder is missing too."""
+    """`meant` for a missing path, with names in its folder that have one of the ends; "" if the folder is missing."""
     folder, name = os.path.split(path)
     try:
         known = sorted(one for one in os.listdir(folder or ".") if one.lower().endswith(tuple(ends)))

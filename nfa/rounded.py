@@ -1,19 +1,19 @@
 r"""Noise on a public grid, with exactly the law of a rounded Gaussian. Secure runs use this noise.
 
-A float64 sum of a float64 value and float64 noise depends on both, so the set of possible floats can reveal the value
-(Mironov, On significance of the least significant bits for differential privacy, CCS 2012). Also, noise from finitely
-many random bits has a largest value, but a Gaussian has none. This module avoids both problems:
+The set of possible results of a float64 sum of a value and noise depends on the value, so the result can reveal the
+value. See Mironov, On significance of the least significant bits for differential privacy, CCS 2012. Also, noise from
+finitely many random bits has a largest value, but a Gaussian has none. This module avoids both problems:
 
 1. The value is rounded to an integer s, in units of a public power of two g (`unit`).
 2. The noise is the integer round(Z), where Z is a real Gaussian of standard deviation std / g.
 3. The result is g (s + round(Z)), and float64 holds it without rounding.
 
 Because s is an integer, s + round(Z) = round(s + Z), except for a tie, which has probability 0. So the result is a
-function of s + Z, which is the Gaussian mechanism in real arithmetic. Every guarantee of that mechanism holds for the
-result.
+function of s + Z. This sum is the Gaussian mechanism in real arithmetic. Every guarantee of that mechanism holds for
+the result.
 
 Z is a function of two uniform real numbers (Box and Muller). A uniform real number is a sequence of random bits. We
-draw 64 bits of each and compute in float64, with a known bound of the error. Nearly always, only one integer is
+draw 64 bits of each number and compute in float64, with a known error bound. Nearly always, only one integer is
 possible. Otherwise `by_intervals` computes in integers, with an interval for the result, and draws more bits until only
 one integer is possible.
 """
@@ -29,14 +29,15 @@ from nfa import require
 from nfa.cipher import LANES, chacha20
 
 PAIRS = 4 * LANES  # pairs of normals in a group, which come from LANES blocks of the cipher
-LARGEST_SUM = 2.0**51  # in units; sums are clamped to it
-LARGEST = 2**53  # in units; results are clamped to it
+LARGEST_SUM = 2.0**51  # in units; sums are clamped to this size
+LARGEST = 2**53  # in units; results are clamped to this size
 LARGEST_SCALE = 2.0**40  # largest std / unit that `add_normal` accepts
-# The blocks of the cipher with more bits of pair i are MORE + (i << 20), ...: no other counter is so large.
+# The blocks of the cipher with more bits of pair i have the counters MORE + (i << 20), ... No other counter is so
+# large.
 MORE = 1 << 62
 
 EDGE = 2.0**-19  # if u or 1 - u is smaller, the bits that are not drawn may change the result too much
-ERROR = 2.0**-45  # times scale (1 + r), it bounds the error of `quick`, with a factor of 12 to spare, see there
+ERROR = 2.0**-45  # ERROR scale (1 + r) bounds the error of `quick`, with a factor of more than 10 to spare
 ATANH = [4 / (2 * k + 1) for k in range(10)]  # 4 atanh(x) = sum_k ATANH[k] x^(2k + 1)
 SIN = [(-1) ** k / math.factorial(2 * k + 1) for k in range(8)]
 COS = [(-1) ** k / math.factorial(2 * k) for k in range(9)]
@@ -66,11 +67,11 @@ def unit(sensitivity: float, std: float, d: int) -> float:
 
     Notes
     -----
-    Rounding moves a coordinate by at most g / 2, and so a vector of d coordinates by at most g sqrt(d) / 2. When two
-    data sets are compared, both sums are rounded. So the l2 sensitivity of the rounded sum is at most S + g sqrt(d).
+    Rounding moves a coordinate by at most g / 2, and so a vector of d coordinates by at most g sqrt(d) / 2. Both sums
+    of two neighbouring data sets are rounded. So the l2 sensitivity of the rounded sum is at most S + g sqrt(d).
 
-    This costs at most 2^-14 of the sensitivity if sigma sqrt(d) <= 2^21 S. With more noise, g is at least 2^-36 sigma,
-    so that std / g is at most 2^36. Then g sqrt(d) is below 2^-35 sigma sqrt(d).
+    If sigma sqrt(d) <= 2^21 S, this increases the sensitivity by at most 2^-14 S. With more noise, g is at least 2^-36
+    sigma, so that std / g is at most 2^36. Then g sqrt(d) is below 2^-35 sigma sqrt(d).
 
     Examples
     --------
@@ -119,7 +120,7 @@ def add_normal(out: np.ndarray, std: float, rng: np.random.Generator, *, unit: f
 
     Notes
     -----
-    Guarantee: if the bits of the cipher are replaced by ideal random bits, the entries of round(Z) are independent and
+    Guarantee: suppose the bits of the cipher are ideal random bits. Then the entries of round(Z) are independent and
     have exactly the law of a rounded Gaussian, tails included. Every entry is g times an integer, without rounding, and
     no 0 is -0.
 
@@ -129,8 +130,8 @@ def add_normal(out: np.ndarray, std: float, rng: np.random.Generator, *, unit: f
     Hence the result is, almost surely, a function of g s + g Z. This is the Gaussian mechanism with standard deviation
     std on a value of sensitivity S + g sqrt(d). A function of a mechanism's output has the privacy of the mechanism.
 
-    The noise is a function of the key, which is as secret as the generator. The number of entries that need more than
-    64 bits, and so the running time, depends on the key and on std / g, but not on out.
+    The noise is a function of the key, and the key is as secret as the generator. Some entries need more than 64 bits.
+    Their number, and so the running time, depends on the key and on std / g, but not on out.
     """
     check(out, std, unit)
     key = rng.integers(2**32, size=8, dtype=np.uint32) if std > 0 else np.zeros(8, np.uint32)
@@ -186,7 +187,7 @@ def add_keyed(out: np.ndarray, std: float, key: np.ndarray, group: int = 0, *, u
 
 
 def on_grid(out: np.ndarray, unit: float) -> np.ndarray:
-    """The entries in units, clamped to +-2^51 and rounded to integers. Ties go to the even integer, and 0 has no sign.
+    """The entries in units, clamped to +-2^51 and rounded to integers. Ties become even, and 0 has no sign.
 
     Raises ValueError if an entry is NaN.
     """
@@ -199,7 +200,7 @@ def on_grid(out: np.ndarray, unit: float) -> np.ndarray:
 def add_exactly(
     s: float, unit: float, scale: float, key: np.ndarray, group: int, i: int, blocks: Callable = chacha20
 ) -> float:
-    """unit times s + round(Z), for the entry i of an array that begins in a group. It uses `by_intervals`.
+    """unit (s + round(Z)) for the entry i of an array that begins in a group, by `by_intervals`.
 
     Parameters
     ----------
@@ -238,7 +239,7 @@ def bits_of_pair(blocks: Callable, key: np.ndarray, pair: int, more: int) -> tup
 
 
 def quick(words: np.ndarray, scale: float) -> tuple[np.ndarray, np.ndarray]:
-    r"""Rounded normals from a cipher's blocks, in float64, and a mark for those that are certain.
+    r"""Rounded normals from a cipher's blocks, in float64, and a mark for the values that are certain.
 
     Source: [ours:rounded-gaussian]
 
@@ -252,33 +253,37 @@ def quick(words: np.ndarray, scale: float) -> tuple[np.ndarray, np.ndarray]:
     Returns
     -------
     k : (8, n) float64 array of integers, four rows of cosines and four of sines
-    certain : (8, n) bool array. Where it is True, k is round(Z) for any bits that follow those of the words
+    certain : (8, n) bool array. If an entry is True, that of k is round(Z) for any bits that follow those of the words
 
     Notes
     -----
     **Error.** Let e = 2^-53. The relative error of each operation and each constant is at most e, whether or not
-    products are fused with additions. The numbers below are rounded up, so that they cover products of errors. U and V
-    are the uniform numbers with all their bits, and L = -2 ln U = r^2.
+    products are fused with additions. The errors below are upper bounds. They are rounded up, so that they cover
+    products of errors. U and V are the uniform numbers with all their bits, and L = -2 ln U = r^2.
 
-    1. ``u`` is off by e U + 2^-64, ``rest`` by e (1 - U) + 2^-64. The last summand is for the bits that follow.
-    2. Where u < 3/4, ``m - 1`` is exact, and the error of u moves L by 2 e + 2^-63 / U. Where u >= 3/4, that of rest
-       moves L by at most (8/3) (e (1 - U) + 2^-64), which is at most 1.4 e L + 2^-62.
-    3. The quotient ``x`` is off by 2 e of itself and its square, which is below .0295, by 5 e. Ten terms of the series
-       of 4 atanh leave out .22 e of it. A sum of Horner's rule is off by a share h of itself with h <= .0295 (h + 6 e)
-       + 2 e, so h < 2.3 e, and the last by 1.3 e, because 4 is exact. So x times the series is off by 4.6 e of itself.
-    4. Where u >= 3/4, the exponent is 0, and computing L costs 5.6 e L. Elsewhere L >= .575, the series is at most .694
-       and the exponent's part at most L + .694. Together they cost e (2 L + 1.4 + 3.2 + L) < 11 e L, and the 2 e of
-       point 2 are at most 3.5 e L.
-    5. So L is off by 14.5 e L + 2^-63 / U or, where u >= 3/4, by 7 e L + 2^-62. The root halves this and divides by r.
-       For U >= 2^-19, 2^-64 / (U r) is at most 2^-49.9 (1 + r): the logarithm of their quotient is convex in r, so the
-       quotient is largest at an end. For 1 - U >= 2^-19, r >= 2^-9, and 2^-63 / r is at most 2^-54. So ``r``, with its
-       own rounding, is off by at most 8.3 e r + 2^-49.9 (1 + r).
-    6. ``t``, at most pi / 4, is off by 3 e t + 2 pi 2^-64 < 2.4 e. Eight and nine terms leave out .43 e and .02 e.
-       Horner's rule costs 1.9 e and 2.1 e. So the sine and the cosine are off by 4.8 e.
-    7. Two more products make scale r (8.3 + 4.8 + 2) e + scale 2^-49.9 (1 + r), below 2^-48.5 scale (1 + r).
+    1. The error of ``u`` is e U + 2^-64, and that of ``rest`` is e (1 - U) + 2^-64. The last summand is for the bits
+       that follow.
+    2. If u < 3/4, ``m - 1`` is exact, and the error of u moves L by 2 e + 2^-63 / U. If u >= 3/4, the error of rest
+       moves L by (8/3) (e (1 - U) + 2^-64), which is at most 1.4 e L + 2^-62.
+    3. The relative error of the quotient ``x`` is 2 e. The square of x is below .0295, and its relative error is 5 e.
+       Ten terms of the series of 4 atanh leave out .22 e of the series. A sum of Horner's rule has a relative error h
+       with h <= .0295 (h + 6 e) + 2 e, so h < 2.3 e. The last sum has the relative error 1.3 e, because 4 is exact. So
+       the relative error of x times the series is 4.6 e.
+    4. If u >= 3/4, the exponent is 0, and the computation of L has the error 5.6 e L. Otherwise L >= .575, the series
+       is at most .694, and the exponent's part is at most L + .694. Their error is e (2 L + 1.4 + 3.2 + L) < 11 e L.
+       The 2 e of point 2 are at most 3.5 e L.
+    5. So the error of L is 14.5 e L + 2^-63 / U or, if u >= 3/4, 7 e L + 2^-62. The root halves this error and divides
+       it by r. For U >= 2^-19, 2^-64 / (U r) is at most 2^-49.9 (1 + r). The reason is that the logarithm of their
+       quotient is convex in r, so the quotient is largest at an end. For 1 - U >= 2^-19, r >= 2^-9, and 2^-63 / r is at
+       most 2^-54. So the error of ``r``, with its own rounding, is 8.3 e r + 2^-49.9 (1 + r).
+    6. ``t`` is at most pi / 4, and its error is 3 e t + 2 pi 2^-64 < 2.4 e. Eight and nine terms leave out .43 e and
+       .02 e. The errors of Horner's rule are 1.9 e and 2.1 e. So the error of the sine and of the cosine is 4.8 e.
+    7. With two more products, the error is scale r (8.3 + 4.8 + 2) e + scale 2^-49.9 (1 + r). This is below 2^-48.5
+       scale (1 + r).
 
-    ERROR is 2^-45, more than ten times that. So k is certain where no half-integer is nearer to z than ERROR scale
-    (1 + r). The share of numbers that are not certain is about 2^-18 + 2^-42.8 scale: 5e-6 for a scale of 2^23.
+    ERROR is 2^-45, more than ten times 2^-48.5. So k is certain if the distance of z from every half-integer is at
+    least ERROR scale (1 + r). The share of values that are not certain is about 2^-18 + 2^-42.8 scale. For a scale of
+    2^23, it is 5e-6.
     """
     a, b, c, d = words.reshape(4, 4, -1)  # (4, 4, n)
     u = a * 2.0**-32 + b * 2.0**-64
@@ -309,7 +314,7 @@ def _series(coefficients: list[float], x: np.ndarray) -> np.ndarray:
 
 
 def by_intervals(scale: float, digits: Callable[[int], tuple[int, int, int]], sine: bool) -> int:
-    """round(Z) for the normal Z of two uniform numbers, computed in integers, with as many of their bits as needed.
+    """round(Z) for the normal Z of two uniform numbers, computed in integers, from as many bits as needed.
 
     Source: [ours:rounded-gaussian]
 
@@ -346,7 +351,7 @@ def normal_bounds(scale: float, u: int, v: int, bits: int) -> tuple[int, float]:
 
     Notes
     -----
-    All numbers are integers, in units of 2^-p or 2^-2p. Each inexact number has a bound of its error.
+    All numbers are integers, in units of 2^-p or 2^-2p. Each inexact number has an error bound.
     """
     if u == 0:
         return 0, math.inf
@@ -368,7 +373,7 @@ def _minus_2_log(u: int, bits: int, p: int) -> tuple[int, int]:
 
     .. math:: -2 \ln(u / 2^{bits}) = 2 n \ln 2 - 2 \ln(c / 64) - 4 \, \mathrm{atanh} \frac{64 f - c}{64 f + c}
 
-    The bits that follow decrease it by at most 2 / u.
+    The bits that follow decrease this value by at most 2 / u.
     """
     length = u.bit_length()
     n, c = bits - length, (u << 6 >> length) | 1
@@ -380,15 +385,16 @@ def _minus_2_log(u: int, bits: int, p: int) -> tuple[int, int]:
 
 @cache
 def _log_of_64ths(c: int, p: int) -> int:
-    """2^p times ln(c / 64), to 4 p, for 32 <= c <= 64."""
+    """2^p times ln(c / 64), with an error of at most 4 p, for 32 <= c <= 64."""
     return 2 * _atanh(c - 64, c + 64, p)
 
 
 def _atanh(a: int, b: int, p: int) -> int:
-    """2^p times atanh(a / b), to 2 p, for |a / b| <= 1/3 and p >= 64.
+    """2^p times atanh(a / b), with an error of at most 2 p, for |a / b| <= 1/3 and p >= 64.
 
-    ``x`` is off by less than 1, ``square`` by less than 2. Then ``power`` is off by less than 2, for 2/9 + 2/3 + 1 < 2.
-    A term is off by less than 3. There are at most p / 3 + 1 terms, and the rest of the series is below 1.
+    The error of ``x`` is below 1, and that of ``square`` is below 2. Then the error of ``power`` is below 2, because
+    2/9 + 2/3 + 1 < 2. The error of a term is below 3. There are at most p / 3 + 1 terms, and the rest of the series is
+    below 1.
     """
     x = power = (abs(a) << p) // b
     square, total, k = x * x >> p, 0, 1
@@ -400,12 +406,15 @@ def _atanh(a: int, b: int, p: int) -> int:
 
 @cache
 def _pi(p: int) -> int:
-    """2^p times pi, to 40 p, by Machin's formula."""
+    """2^p times pi, with an error of at most 40 p, by Machin's formula."""
     return 16 * _arctan(5, p) - 4 * _arctan(239, p)
 
 
 def _arctan(b: int, p: int) -> int:
-    """2^p times arctan(1 / b), to 2 p, for b >= 3 and p >= 64: ``power`` is off by less than 2, as in `_atanh`."""
+    """2^p times arctan(1 / b), with an error of at most 2 p, for b >= 3 and p >= 64.
+
+    The error of ``power`` is below 2, as in `_atanh`.
+    """
     power, total, k = (1 << p) // b, 0, 1
     while power:
         total += power // k if k % 4 == 1 else -(power // k)
@@ -416,8 +425,9 @@ def _arctan(b: int, p: int) -> int:
 def _cos_of_turn(v: int, bits: int, p: int) -> tuple[int, int]:
     """Bounds of 2^p times cos(2 pi V), for every V in [v, v + 1] / 2^bits.
 
-    ``t``, at most 1/8 of a turn, is off by at most 10 p + 1. ``power`` is less than a third of the one before, and off
-    by less than 3, for 3/3 + 1/2 + 1 < 3. So there are at most p terms, and the sum is off by 3 p + 2.
+    ``t`` is at most 1/8 of a turn, and its error is at most 10 p + 1. ``power`` is less than a third of the ``power``
+    before, and its error is below 3, because 3/3 + 1/2 + 1 < 3. So there are at most p terms, and the error of the sum
+    is 3 p + 2.
     """
     quarter = (v + (1 << bits - 3)) >> bits - 2
     t = (v - (quarter << bits - 2)) * 2 * _pi(p) >> bits

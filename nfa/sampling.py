@@ -1,6 +1,6 @@
-"""Sampling of batches: one class for each scheme, because a theorem of an accountant holds for only one scheme.
+"""Sampling of batches. Each scheme has a class, because a theorem of an accountant holds for only one scheme.
 
-A class declares all facts about its scheme that other modules need, see `Sampler`. `SAMPLERS` collects the classes of
+A class declares all facts about its scheme that other modules need (see `Sampler`). `SAMPLERS` collects the classes of
 this file. ``at(t)`` is a function of the step t = 1, 2, ... and of the streams, so a resumed run gets the same batches.
 """
 
@@ -15,7 +15,7 @@ from nfa import require
 StreamsLike = Callable[[str, int], np.random.Generator]
 
 
-LEAST_RATE = 2.0**-30  # of a Poisson batch, because its probabilities are multiples of 2^-53
+LEAST_RATE = 2.0**-30  # the least rate of Poisson batches, because the probabilities are multiples of 2^-53
 
 
 def most_records(N: int) -> int:
@@ -58,7 +58,7 @@ class Rows:
 
 
 class Sampler:
-    """The common part of the schemes: the checked data and `at`. Each class declares the facts about its scheme.
+    """The common part of the schemes, with the checked data and `at`. Each class declares the facts about its scheme.
 
     Attributes
     ----------
@@ -70,9 +70,9 @@ class Sampler:
     all_records : whether every record is in every batch. Then the scheme has no batch size, and its rate is 1
     size_varies : whether the size of a batch is random. Then a private rule divides by the expected size
     reads_n : whether the batches of the other records change if the file has one record more. No theorem counts such
-        batches under an adjacency of `nfa.mechanism.NUMBER_DIFFERS`. False: a public number of records is enough
+        batches under an adjacency of `nfa.mechanism.NUMBER_DIFFERS`. If False, a public number of records is enough
     once_an_epoch : whether a record is in at most one batch of an epoch. A session of an interrupted run begins a fresh
-        epoch, in which the record can occur again. False: a record can occur at every step
+        epoch, in which the record can occur again. If False, a record can occur at every step
     theorems : the module of `nfa.privacy` with the theorems for this scheme in its COVERAGE; "" if there are none
     refused : if no theorem covers the scheme, the ledger id and the sentence of the refusal
     rate : the probability that a record is in a batch
@@ -109,9 +109,9 @@ class Sampler:
 
         `options` has the options that the class declares.
 
-        A scheme that does not read n is also given `records`, the public number of records in place of n.
+        A scheme that does not read n also gets `records`, the public number of records in place of n.
 
-        Raises ValueError if they do not fit the number of records.
+        Raises ValueError if the settings do not fit the number of records.
         """
         _check_fits(batch, len(x))
         made: Any = cls
@@ -126,7 +126,8 @@ class Sampler:
     def steps_of_epoch(cls, batch: int, n: int, **options: Any) -> int:
         """The steps of an epoch of n records with this batch size, as `of_run` passes them to a sampler.
 
-        All computations of steps from epochs use this: a run, the noise for its target, and ``nfa epsilon``.
+        All computations of steps from epochs use this function: a run, the noise for a target epsilon, and
+        ``nfa epsilon``.
         """
         raise NotImplementedError
 
@@ -316,7 +317,7 @@ class Poisson(Sampler):
         records: int | None = None,
         **options: Any,
     ) -> Self:
-        """The sampler of a run whose batches have this expected size, for the public number of records.
+        """The sampler of a run with batches of this expected size, for the public number of records.
 
         Source: [ours:public-number]
         """
@@ -337,8 +338,8 @@ class Poisson(Sampler):
 def coin(q: float) -> float:
     """The largest multiple of 2^-53 that is at most q. A uniform value is below it with a probability of at most q.
 
-    A generator's uniform values are multiples of 2^-53. One more of them is below q itself, unless q is such a
-    multiple.
+    A generator's uniform values are multiples of 2^-53. If q is no such multiple, one more value is below q than below
+    the result.
 
     Examples
     --------
@@ -353,7 +354,7 @@ def _poisson_steps(q: float) -> int:
 
 
 class PoissonRejection(Poisson):
-    """Scheme "poisson-rejection": Poisson batches, drawn again until one has at least N_B records.
+    """Scheme "poisson-rejection": Poisson batches, drawn again until a batch has at least N_B records.
 
     Source: [dpulr2024:alg1.L195] [dpulr2024:exp-q]
 
@@ -370,8 +371,8 @@ class PoissonRejection(Poisson):
 
     Notes
     -----
-    No theorem on Poisson batches covers it, see dpulr2024:thm1. Our reading: q and N_B are two numbers, as in the text,
-    although line 195 prints q = N_B / n.
+    No theorem on Poisson batches covers this scheme (see dpulr2024:thm1). In our reading, q and N_B are two numbers, as
+    in the text, although line 195 prints q = N_B / n.
     """
 
     scheme = "poisson-rejection"
@@ -419,7 +420,7 @@ class PoissonRejection(Poisson):
         Returns
         -------
         statistics : {"q", "N_B", "acceptance": probability that a draw is accepted, "draws": number of draws,
-            "accepted": share of them that was accepted, "mean_batch": mean number of records in a batch}
+            "accepted": share of the draws that were accepted, "mean_batch": mean number of records in a batch}
         """
         sizes, draws = 0, 0
         for t in range(1, steps + 1):
@@ -434,7 +435,7 @@ class PoissonRejection(Poisson):
 
 
 def pass_length(tau: float, n: int) -> int:
-    """floor(tau n), the number of records in a partial pass. A product that rounding puts just below k counts as k.
+    """floor(tau n), the number of records in a partial pass. A product just below k, by rounding, counts as k.
 
     Source: [berthier2019:alg1.5]
 
@@ -460,7 +461,7 @@ def number_of_passes(e: float, tau: float) -> int:
 
     Source: [berthier2019:alg1.3]
 
-    Raises ValueError unless it is a whole number >= 1.
+    Raises ValueError unless the result is a whole number >= 1.
 
     Examples
     --------
@@ -494,8 +495,8 @@ class PartialPasses(Sampler):
 
     Notes
     -----
-    A pass of one record is a draw with replacement. Its scheme is called "without-replacement", with batches of one. A
-    pass of all records is an "epoch-partition". Only a pass between these two is a separate scheme.
+    A pass of one record is a draw with replacement. Its scheme is "without-replacement" with batches of one record. A
+    pass of all records has the scheme "epoch-partition". Only a pass between these two has a separate scheme.
 
     Examples
     --------

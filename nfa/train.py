@@ -1,4 +1,4 @@
-"""The one training loop."""
+"""The training loop."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -11,11 +11,11 @@ from nfa.rules.spec import released
 
 
 class Diverged(RuntimeError):
-    """Raised when a rule's direction is no longer finite.
+    """Raised when a rule's direction is not finite.
 
     Parameters
     ----------
-    step, layer : int, where it happened first (the highest layer of that step)
+    step, layer : int, the first step with such a direction, and the highest such layer of this step
     """
 
     def __init__(self, step: int, layer: int) -> None:
@@ -54,14 +54,14 @@ def train(
 
     Raises
     ------
-    ValueError : at the first step, if the scheme or rate of the batches differs from that of the mechanism, or if the
-        bound rule states another mechanism than the given one
+    ValueError : at the first step, if the scheme or rate of the batches is not that of the mechanism, or if the bound
+        rule states another mechanism
     NoGuarantee : at the first step, if a mechanism is given and the rule has no guarantee
-    Diverged : before a step whose direction contains NaN or infinity. net keeps the parameters before this step
+    Diverged : if the direction of a step contains NaN or infinity. net keeps the parameters from before this step
 
     Examples
     --------
-    These are two steps of gradient descent for one weight: z = w x, loss (w x - y)^2 / 2 with x = 1, y = 0.
+    This is one step of gradient descent for z = w x + b and the loss (z - y)^2 / 2, with x = 1 and y = 0.
 
     >>> from nfa import network, noise, ops, optim, rules, sampling
     >>> from nfa.rules.bp import bp

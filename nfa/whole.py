@@ -1,4 +1,4 @@
-"""Files and folders that are written whole or not at all, and errors that name what could not be written."""
+"""Files and folders that are written whole or not at all. Errors name the file that could not be written."""
 
 import os
 import shutil
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def write_whole(path: str | os.PathLike, content: bytes) -> None:
-    """Write a file so that any reader, even after a crash, sees the old file or the new file, never a part.
+    """Write a file so that any reader, even after a crash, sees the old file or the new file, but no part of a file.
 
     Parameters
     ----------

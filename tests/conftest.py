@@ -10,11 +10,13 @@ import re
 import signal
 from pathlib import Path
 
-# This comes before numpy is imported. With one BLAS thread, sums have one order, and figures need no screen.
+# These settings come before the import of numpy. With one BLAS thread, sums have a fixed order, and figures need no
+# screen.
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 os.environ["MPLBACKEND"] = "Agg"
-# A shell makes its background processes ignore Ctrl-C, which some tests send.
+# If a shell starts a process in the background, the process ignores Ctrl-C. Some tests send Ctrl-C and need the default
+# handler.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -81,13 +83,13 @@ EXERCISES = pytest.StashKey[list]()
 
 
 def pytest_report_header(config):
-    """The name of the file whose functions are tested."""
+    """The line of the report's header that names the file with the functions under test."""
     codes = [one.code for one in config.stash[EXERCISES]]
     return f"in place of nfa's own, from {config.getoption('--stub')}: {', '.join(codes)}" if codes else None
 
 
 def pytest_ignore_collect(collection_path, config):
-    """Do not import test files without a requested statement, because an import takes longer than the tests."""
+    """Skip the import of test files without a requested statement, because importing takes longer than the tests."""
     wanted = config.stash[WANTED]
     if not wanted or collection_path.suffix != ".py":
         return None
@@ -100,7 +102,7 @@ def pytest_ignore_collect(collection_path, config):
 def pytest_collection_modifyitems(config, items):
     for item in items:
         if item.get_closest_marker("nightly"):
-            item.add_marker("slow")  # so that `-m "not slow"` is the fast tier
+            item.add_marker("slow")  # so that `-m "not slow"` selects the fast tier
         if os.name != "posix" and (needs := item.get_closest_marker("posix")):
             item.add_marker(pytest.mark.skip(reason=f"needs POSIX: {needs.args[0]}"))
     wanted = config.stash[WANTED]
@@ -131,10 +133,10 @@ What you wrote is right for dense networks. Now skips, convolutions and pooling:
 
 
 class Stages:
-    """Tests a reader's own functions in two stages: first on dense networks, and then on the other networks."""
+    """Tests a reader's own functions in two stages: first on dense networks, then on all other networks."""
 
     def __init__(self):
-        self.failed = {False: 0, True: 0}  # whether beyond dense networks -> tests
+        self.failed = {False: 0, True: 0}  # whether beyond dense networks -> number of failed tests
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items):
@@ -162,10 +164,10 @@ def _beyond_dense(item):
 
 
 class SlowFirst:
-    """Orders the tests of several pytest-xdist workers so that no worker has only a slow test left at the end.
+    """Orders the tests for several pytest-xdist workers so that no worker has a slow test at the end.
 
-    First each worker gets an equal part of the list. Each part gets its share of the slow tests, and begins with them.
-    A worker that has finished takes tests from the end of another part, and these tests are fast.
+    Each worker gets an equal part of the list. Each part has its share of the slow tests, and begins with them. A
+    worker that has finished takes tests from the end of another part. These tests are fast.
     """
 
     def __init__(self, workers):
@@ -178,7 +180,7 @@ class SlowFirst:
         items[:] = [item for i in parts for kind in kinds for item in self.part(kind, i)]
 
     def part(self, tests, i):
-        """Part i of a list that is divided into as many parts as there are workers."""
+        """Part i of the list of tests, which has as many parts as there are workers."""
         return tests[len(tests) * i // self.workers : len(tests) * (i + 1) // self.workers]
 
 
@@ -205,7 +207,7 @@ class Once:
 
 
 class NoSkips:
-    """Counts skips of tests and of whole modules, and fails a run that has any. An expected failure is not a skip."""
+    """Counts skipped tests and skipped modules, and fails a run that has any. An expected failure is not a skip."""
 
     def __init__(self):
         self.skips = []
@@ -247,7 +249,7 @@ def data_home():
 
 @pytest.fixture(scope="session")
 def torch():
-    """PyTorch on one thread, an independent oracle of gradients. Skips the test if PyTorch is not installed."""
+    """PyTorch on one thread, as an independent oracle of gradients. Skips the test if PyTorch is not installed."""
     torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch==2.13.0")
     torch.set_num_threads(1)
     return torch

@@ -1,4 +1,4 @@
-"""The clips: their guarantee over dtypes, bounds and hard rows, numbers by hand, messages for wrong bounds."""
+"""The clips: their guarantee for dtypes, bounds and hard rows, values by hand, and messages for wrong bounds."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -27,7 +27,7 @@ ROUNDINGS = 8  # roundings in a norm of few entries and in one product, in units
 
 
 def exact_norms(v):
-    """Row norms in extended precision and range."""
+    """Row norms in extended precision, which also has a wider range."""
     rows = v.reshape(len(v), -1).astype(np.longdouble)
     return np.sqrt((rows * rows).sum(axis=1))
 
@@ -35,7 +35,7 @@ def exact_norms(v):
 def hard_rows(dtype):
     """Zero, ordinary, one-hot, tiny, huge and mixed rows.
 
-    In float32, the squares of many of them over- or underflow.
+    In float32, many of these rows have squares that overflow or underflow.
     """
     return np.array(
         [
@@ -78,7 +78,7 @@ def test_longer_rows_end_on_the_bound_in_the_same_direction(dtype, c):
     norms = exact_norms(v)
     longer = (norms > c) & (
         norms * np.finfo(dtype).tiny < c
-    )  # otherwise the weight lacks precision, and the row becomes 0
+    )  # in other cases, the weight lacks precision, and the row becomes 0
     want = v[longer] / norms[longer, None] * c
     np.testing.assert_allclose(clip.clip_l2(v, c)[longer], want, rtol=ROUNDINGS * np.finfo(dtype).eps, atol=c * 1e-37)
     assert longer.any()
@@ -104,9 +104,9 @@ def test_row_norms_equal_extended_precision(v):
     [(np.float32, s) for s in (1e-30, 1e-22, 1e37)] + [(np.float64, s) for s in (1e-200, 1e-161, 1e300)],
 )
 def test_rows_whose_squares_leave_the_range_have_their_norm(dtype, scale):
-    """Rows with squares beyond the range have their norm: 3-4-12 has the norm 13, and 0.3-0.4 has 0.5.
+    """Rows with squares beyond the range have the correct norm: 13 for 3-4-12, and 0.5 for 0.3-0.4.
 
-    Each row is tested alone, so no other row triggers the careful method.
+    Each row is tested alone, so no other row triggers the method with rescaling.
     """
     v = np.array([[3, -4, 12], [0.3, 0.4, 0]], dtype) * dtype(scale)
     np.testing.assert_allclose(clip.row_norms(v) / dtype(scale), [13, 0.5], rtol=ROUNDINGS * np.finfo(dtype).eps)
@@ -115,7 +115,7 @@ def test_rows_whose_squares_leave_the_range_have_their_norm(dtype, scale):
 
 @pytest.mark.verifies("lee2020:clip")
 def test_clip_l2_of_the_hand_example():
-    """The l2 clip of the hand example is correct: the norm of (3, -4, 12) is 13."""
+    """The l2 clip agrees with a hand computation: the norm of (3, -4, 12) is 13."""
     v = np.array([[3.0, -4.0, 12.0]])
     np.testing.assert_allclose(clip.clip_l2(v, 1)[0], [3 / 13, -4 / 13, 12 / 13], rtol=1e-15)
     np.testing.assert_allclose(clip.clip_l2(v, 1)[0], [0.2307692308, -0.3076923077, 0.9230769231], atol=5e-11)
@@ -124,16 +124,16 @@ def test_clip_l2_of_the_hand_example():
 
 @pytest.mark.verifies("lee2020:clip")
 def test_clipping_the_error_of_the_hand_example():
-    """Clipping the error has the value of example V1: e of z = (1, -2, 0.5) for label 0, clipped at 0.1."""
+    """The clip of the error gives example V1: e for z = (1, -2, 0.5) and label 0, clipped at 0.1."""
     e = np.array([[0.60374889614863 - 1, 0.030058887569574, 0.3661922162818]])
     np.testing.assert_allclose(clip.clip_l2(e, 0.1)[0], [-0.07332765, 0.0055625, 0.06776514], atol=5e-9)
 
 
 @pytest.mark.verifies("ohana2021:scale")
 def test_scale_of_the_hand_example():
-    """The scale has the values of example V-13: scale_2((3, -4, 12)), and scale(0) = 0.
+    """The scale gives the values of example V-13: scale_2((3, -4, 12)), and scale(0) = 0.
 
-    The printed formula is 0/0 at 0.
+    At 0, the printed formula is 0/0.
     """
     scaled = clip.clip_l2(np.array([[3.0, -4.0, 12.0], [0.0, 0.0, 0.0]]), 2)
     np.testing.assert_allclose(scaled, [[0.461538461538, -0.615384615385, 1.84615384615], [0, 0, 0]], atol=1e-11)
@@ -141,9 +141,9 @@ def test_scale_of_the_hand_example():
 
 @pytest.mark.verifies("ohana2021:clip", "ohana2021:offset")
 def test_offset_and_entry_clip_of_the_hand_example():
-    """Offset and entry clip have the values of example V-13: nu = 0.02 and c = 0.25.
+    """The offset and the entrywise clip give the values of example V-13: nu = 0.02 and c = 0.25.
 
-    As printed, -0.02 becomes 0. Moved by its sign, it becomes -0.04.
+    With the printed offset, -0.02 becomes 0. With the signed offset, it becomes -0.04.
     """
     v = np.array([[0.5, -0.02, 0.001, -0.3, 0.0]])
     printed = clip.clip_entries(clip.offset(v, 0.02), 0.25)
@@ -213,9 +213,9 @@ def test_a_negative_offset_or_threshold_is_refused(f, name, bad):
 
 @DTYPES
 def test_a_bound_whose_square_the_dtype_does_not_hold_is_refused(dtype):
-    """A bound with a square that the dtype cannot hold is refused.
+    """A bound is refused if the dtype cannot represent its square.
 
-    At the smallest accepted bound, norms from below it to far above it are clipped to eps. Smaller bounds are refused.
+    At the smallest accepted bound, all norms above this bound are clipped to it, up to eps. Smaller bounds are refused.
     """
     least = float(np.sqrt(np.finfo(dtype).tiny / np.finfo(dtype).eps))
     norms = (1.001 * least * np.array([0.5, 1.0, 1.5, 1e6])).astype(dtype)
@@ -229,7 +229,7 @@ def test_a_bound_whose_square_the_dtype_does_not_hold_is_refused(dtype):
 
 
 def test_what_clips_shorten_can_be_noted():
-    """The shares of clipped rows can be recorded: functions that get the list note them in the clips' order.
+    """The shares of clipped rows can be recorded: each function appends its share to a list, in the order of the clips.
 
     An empty batch has no share.
     """
@@ -248,7 +248,7 @@ def test_what_clips_shorten_can_be_noted():
 
 
 def halved(rows):
-    """A value between the middle two norms of these rows, one for each record, so half of the norms are above it."""
+    """A value between the middle two norms of these rows, one row per record. So half of the norms are above it."""
     low, high = np.sort([np.linalg.norm(row) for row in rows])[len(rows) // 2 - 1 :][:2]
     return (low + high) / 2
 
@@ -284,7 +284,7 @@ def asked(rule, settings, x, y, state):
 def test_a_rule_tells_what_each_of_its_clips_shortens(name):
     """A rule reports the share that each of its clips scales down, in the order of the clips.
 
-    The bound is above half of the norms of single records. None means not computed.
+    Half of the norms of single records exceed the bound. None means that the rule has not computed a share.
     """
     rule, settings, shares = TELLING[name]
     state = {}
@@ -295,7 +295,7 @@ def test_a_rule_tells_what_each_of_its_clips_shortens(name):
     first = state["clipped"]
     asked(rule, settings, X[:0], Y[:0], state)
     assert state["clipped"] == [None] * len(shares)
-    assert first is not state["clipped"]  # the history keeps a step's values unchanged
+    assert first is not state["clipped"]  # a later step does not change the values of an earlier step
 
 
 def test_a_rule_in_a_thread_tells_the_same():

@@ -1,4 +1,4 @@
-"""Mechanism: the statements that it refuses, and NoGuarantee."""
+"""Mechanism: the statements that it refuses, and the exception NoGuarantee."""
 
 import dataclasses
 import math
@@ -82,4 +82,4 @@ def test_a_refusal_names_the_statement_and_says_why():
     assert refusal.id == "lee2020:no-such-theorem"
     assert refusal.why == "nobody has proved it"
     assert str(refusal) == "no privacy guarantee: nobody has proved it [lee2020:no-such-theorem]"
-    assert not isinstance(refusal, ValueError)  # wrong input is another kind of error
+    assert not isinstance(refusal, ValueError)  # wrong input causes another kind of error

@@ -1,4 +1,4 @@
-"""Streams: functions only of seed, purpose and step, fixed for all versions, independent of each other."""
+"""Streams: they depend only on seed, purpose and step, never change between versions, and are independent."""
 
 import contextlib
 import functools
@@ -47,8 +47,8 @@ def test_no_two_purposes_have_the_same_number():
     assert len(set(noise.PURPOSES.values())) == len(noise.PURPOSES)
 
 
-# The first values of each purpose's stream with seed 7 at step 3. A record names its seed, so these values may never
-# change.
+# The first values of each purpose's stream with seed 7 at step 3. A record names only its seed, so these values must
+# never change.
 PINNED = {
     "init": 0.9432168673415459,
     "feedback": 0.24347712366202823,
@@ -66,9 +66,9 @@ def test_a_seed_keeps_its_meaning(purpose):
 
 
 def test_draws_across_steps_and_purposes_are_uniform_and_uncorrelated():
-    """Draws across steps and purposes are uniform and uncorrelated, by the first numbers of 4,000 streams each.
+    """Draws of different steps and purposes are uniform and uncorrelated, by the first numbers of 4,000 streams each.
 
-    We use KS for the law, and z = r sqrt(n) for pairs of purposes and for lag 1.
+    We use KS tests for the law, and z = r sqrt(n) for pairs of purposes and for lag 1.
     """
     streams = Streams(0)
     draws = {p: np.array([streams(p, t).random() for t in range(4000)]) for p in ("batch", "noise")}
@@ -94,7 +94,7 @@ def test_bad_calls_get_a_sentence(call, sentence):
         call()
 
 
-# --- secure streams return each draw once ----------------------------------------------------------------------------
+# --- a secure stream returns each draw once ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("purpose", noise.SECRET)
@@ -106,13 +106,13 @@ def test_a_secure_draw_is_handed_out_once_and_in_order(purpose):
             streams(purpose, t)
     streams(purpose, 5)
     other = next(name for name in noise.SECRET if name != purpose)
-    streams(other, 0)  # the order applies to one purpose
+    streams(other, 0)  # each purpose has its own order
     for name in set(noise.PURPOSES) - set(noise.SECRET):
         assert streams(name, 1).random() == streams(name, 1).random()
 
 
 def two_models(streams, sampler):
-    """Two models are trained with the same streams. The second one takes a step."""
+    """Train two models with the same streams. The second model takes a step."""
     x, y = np.arange(24.0).reshape(12, 2), np.eye(2)[np.arange(12) % 2]
     for seed in (0, 1):
         net = mlp([2, 3, 2], ops.tanh, rng=np.random.default_rng(seed))
@@ -125,9 +125,9 @@ def two_models(streams, sampler):
 
 @pytest.mark.parametrize("scheme", sampling.SCHEMES)
 def test_two_models_do_not_share_secure_streams(scheme):
-    """Two models cannot share secure streams, because the second would get the noise of the first again.
+    """Two models cannot share secure streams, because the second model would get the noise of the first again.
 
-    Seeded streams are shared.
+    Seeded streams can be shared.
     """
     two_models(noise.Streams(0), sampling.SAMPLERS[scheme])
     with pytest.raises(ValueError, match="for a second model or an earlier step"):
@@ -136,9 +136,9 @@ def test_two_models_do_not_share_secure_streams(scheme):
 
 @pytest.mark.parametrize("scheme", sampling.SCHEMES)
 def test_a_batch_that_was_just_drawn_may_be_asked_for_again(scheme):
-    """A batch that was just drawn may be requested again: it is the same batch.
+    """If the batch that was drawn last is requested again, the streams return the same batch.
 
-    When batches are drawn, an earlier batch is refused, so it cannot be another batch.
+    If the scheme draws batches at random, an earlier batch is refused, so a batch never changes.
     """
     x = np.arange(12.0)[:, None]
     batches = sampling.SAMPLERS[scheme].of_run(x, x, noise.secure(), batch=4, epochs=1)
@@ -152,7 +152,7 @@ def test_a_batch_that_was_just_drawn_may_be_asked_for_again(scheme):
 
 
 def test_threads_get_no_draw_twice():
-    """Threads get no draw twice: forty threads request the same step, and one gets it."""
+    """Threads never get the same draw: if forty threads request one step, one of them gets it."""
     streams, got = noise.secure(), []
 
     def ask():

@@ -21,7 +21,7 @@ def one_weight(value=0.0):
 
 
 def given(number):
-    """The direction with ``number`` for the weight and twice this number for the bias."""
+    """The direction with ``number`` for the weight, and twice this number for the bias."""
     return [None, np.array([[number]])], [None, np.array([2 * number])]
 
 
@@ -42,7 +42,7 @@ def test_sgd_is_w_minus_eta_times_the_direction(number):
 
 
 def test_momentum_by_hand():
-    """Momentum gives the steps by hand: w = -(1 + 1.5 - 0.25) / 4.
+    """Momentum takes the steps computed by hand: w = -(1 + 1.5 - 0.25) / 4.
 
     The values of v are 1, then 0.5 * 1 + 1 = 1.5, then 0.5 * 1.5 - 1 = -0.25.
     """
@@ -55,7 +55,7 @@ def test_momentum_by_hand():
 
 @pytest.mark.verifies("lee2020:adam")
 def test_adam_of_the_hand_example():
-    """Adam has the values of example V1: learning rate 1e-3, directions 0.5 and -0.25 from w = 0."""
+    """Adam gives the values of example V1: learning rate 1e-3, directions 0.5 and -0.25, from w = 0."""
     net, optimizer = one_weight(), Adam(lr=1e-3, eps=1e-8)
     for t, (number, want) in enumerate(((0.5, -0.00099999998000), (-0.25, -0.00126633701292)), start=1):
         optimizer.step(net, *given(number), t)
@@ -133,7 +133,7 @@ def test_step_decay_by_hand():
 
 @pytest.mark.parametrize("make", [SGD, lambda lr: SGD(lr, 0.9), Adam], ids=["sgd", "momentum", "adam"])
 def test_a_step_size_may_be_a_function_of_the_step(make):
-    """The learning rate may be a function of the step: with twice the learning rate, a step goes twice as far."""
+    """The learning rate may be a function of the step: with twice the learning rate, a step moves twice as far."""
     moves = []
     for lr in (0.1, lambda t: 0.2 if t == 1 else 0.0):
         net, optimizer = one_weight(), make(lr)

@@ -1,6 +1,6 @@
-"""A rule called on parts of a batch gives the whole's direction with one draw of noise, on any threads.
+"""A rule that is called on parts of a batch gives the batch's direction with one draw of noise, on any threads.
 
-It needs little memory.
+The rule needs little memory.
 """
 
 import threading
@@ -32,7 +32,7 @@ def rng(seed):
 
 
 def bound(name, net, **more):
-    """A rule with everything that it needs, also with noise."""
+    """A rule with all its arguments, with or without noise."""
     rule = spec(name)
     known = {
         "B": feedback.draw(net, law="spectral", scale=0.9, rng=rng(1)),
@@ -70,9 +70,9 @@ NETS = {
 @pytest.mark.parametrize("size", [1, 3, 7])
 @pytest.mark.parametrize("name", [name for name in SUMS if not spec(name).draws_by_example])
 def test_parts_have_the_direction_of_the_whole_with_its_noise(name, size, net):
-    """Parts have the direction of the whole batch with its noise, which is drawn once.
+    """The parts give the direction of the whole batch with its noise, which is drawn once.
 
-    Two steps test what a rule stores. The oracle is the rule itself.
+    Two steps also test what a rule stores. The oracle is the rule on the whole batch.
     """
     net = NETS[net]()
     rule, known = bound(name, net)
@@ -87,7 +87,7 @@ def test_parts_have_the_direction_of_the_whole_with_its_noise(name, size, net):
 
 @pytest.mark.parametrize("name", SUMS)
 def test_how_a_batch_is_cut_changes_nothing_but_rounding(name):
-    """How a batch is divided changes only rounding: an example has the same draws in any part."""
+    """The division of a batch changes only the rounding, because an example has the same draws in any part."""
     net = NETS["dense"]()
     rule, known = bound(name, net)
     x, y = batch(net, 7)
@@ -99,7 +99,7 @@ def test_how_a_batch_is_cut_changes_nothing_but_rounding(name):
 
 @pytest.mark.parametrize("name", SUMS)
 def test_the_numbers_do_not_depend_on_the_threads(name):
-    """The results do not depend on the threads: one after another, or on two, three or five threads, bitwise."""
+    """The results are bitwise identical for any threads: one after another, or on two, three or five threads."""
     net = NETS["convolution"]() if "weigh" not in spec(name).given else NETS["dense"]()
     rule, known = bound(name, net)
     x, y = batch(net, 23)
@@ -116,7 +116,7 @@ def test_the_numbers_do_not_depend_on_the_threads(name):
 
 @pytest.mark.parametrize("name", SUMS)
 def test_no_examples(name):
-    """For no examples, a private rule returns only its noise, and a rule without noise returns 0."""
+    """Without examples, a private rule returns only its noise, and a rule without noise returns 0."""
     net = NETS["dense"]()
     rule, known = bound(name, net)
     x, y = batch(net, 3)
@@ -148,9 +148,9 @@ def test_shares_are_weighted_by_the_parts_sizes():
 
 
 def test_a_part_is_a_function_of_shapes_and_of_the_public_size_of_a_batch():
-    """A part depends only on shapes and on the public batch size.
+    """The size of a part depends only on the shapes and on the public batch size.
 
-    It is as large as a core's cache allows, at most half a batch, and never has few examples.
+    A part is as large as a core's cache allows. It is at most half a batch, and it has at least `LEAST` examples.
     """
     dense = mlp((784, 512, 512, 10), ops.tanh, rng=rng(0))
     assert [part_size(dense, m) for m in (256, 4096, 100, 8)] == [128, 128, 50, LEAST]
@@ -205,9 +205,9 @@ def from_outside(tmp_path, monkeypatch, name, extra, m="float | None = None"):
 @pytest.mark.parametrize("extra", [*LIES.values(), *OF_NOISE.values()], ids=[*LIES, *OF_NOISE])
 @pytest.mark.parametrize("sigma", [1e-6, 1.0])
 def test_a_declaration_from_outside_is_checked(extra, sigma, tmp_path, monkeypatch):
-    """A declaration from outside is checked, also its noise, however small.
+    """A declaration of a rule from outside is checked, and so is its noise, however small the noise is.
 
-    No noise may be lost, doubled or depend on the examples.
+    No noise may be lost, be doubled or depend on the examples.
     """
     extra = extra.replace("add_normal(p, ", f"add_normal(p, {sigma} * ").replace("(e, 1.0", f"(e, {sigma}")
     known = from_outside(tmp_path, monkeypatch, f"lies_{abs(hash(extra))}", extra)
@@ -256,7 +256,7 @@ def test_what_a_rule_from_outside_does_with_its_noise_is_kept(extra, tmp_path, m
 
 @pytest.mark.parametrize("name", [name for name in SUMS if spec(name).noise_on_sum])
 def test_which_rules_add_their_noise_last(name):
-    """All rules add their noise last, except the rule that stores its noise."""
+    """All rules add their noise last, except noise_feedback."""
     net = NETS["dense"]()
     rule, known = bound(name, net)
     given = {**rule.keywords, **state_of(known)}
@@ -271,7 +271,7 @@ def test_a_normaliser_with_a_default_stays(tmp_path, monkeypatch):
 
 
 def test_a_share_of_nothing_is_told(tmp_path, monkeypatch):
-    """The share of an empty batch is reported as 0 instead of the value of the previous step."""
+    """The share of an empty batch is reported as 0, not as the value of the previous step."""
     known = from_outside(
         tmp_path, monkeypatch, "share", "state['clipped'] = float((x[:, 0] > 9).sum() / max(1, len(x)))"
     )
@@ -292,9 +292,9 @@ def test_a_share_of_nothing_is_told(tmp_path, monkeypatch):
 )
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_noise_that_all_threads_share_at_the_end_is_that_of_a_call(add_normal, dtype, n, threads):
-    """Noise that all threads add together at the end is bitwise that of one call.
+    """Noise that all threads add together at the end is bitwise identical to the noise of one call.
 
-    This also holds if an array has gaps, after which the kernel has work left.
+    This also holds for arrays with gaps in memory, after which the kernel has work left.
     """
     threads(n)
     arrays = [np.ones((400, 1001), dtype), np.ones(3, dtype), np.ones((0, 5), dtype), np.ones((40, 60), dtype)[:, ::2]]
@@ -304,7 +304,7 @@ def test_noise_that_all_threads_share_at_the_end_is_that_of_a_call(add_normal, d
         add_normal(a, 0.5, draws)
     cores.together(int, 4, found.append, lambda: [add_normal(a, 0.5, again) for a in arrays])
     assert all(np.array_equal(a, b) for a, b in zip(arrays, whole, strict=True))
-    add_normal(arrays[1], 0.5, rng(4))  # at once, because no call is running
+    add_normal(arrays[1], 0.5, rng(4))  # this returns at once, because no call is running
     assert not np.array_equal(arrays[1], whole[1])
 
 
@@ -319,9 +319,9 @@ def threads():
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5])
 def test_answers_are_taken_in_order_and_few_wait(n, threads):
-    """Results are taken in order, and few items wait, for any duration of an item.
+    """Results arrive in order, and few items wait, for any running time of an item.
 
-    At most as many items wait or run as there are threads. The rest comes last.
+    At most as many items wait or run as there are threads. After all items, the threads share the rest of the work.
     """
     threads(n)
     begun, most, taken, left = [], [], [], []
@@ -337,14 +337,14 @@ def test_answers_are_taken_in_order_and_few_wait(n, threads):
         cores.share(lambda start, stop: left.extend(range(start, stop)), 7, 2, last=True)
 
     cores.together(work, 20, taken.append, finish)
-    assert max(most) <= n + 1  # a result stops counting a moment after `take`
+    assert max(most) <= n + 1  # a result stops counting shortly after `take`
     assert sorted(left) == list(range(7))
 
 
 @pytest.mark.parametrize("n", [1, 3])
 @pytest.mark.parametrize("where", ["work", "take", "finish", "piece"])
 def test_what_fails_ends_it(where, n, threads):
-    """A failing item ends the call: the error is raised, and the next call works."""
+    """An item that fails ends the call: the error is raised, and the next call works."""
     threads(n)
 
     def fail():
@@ -373,9 +373,9 @@ def library_threads():
 
 
 def test_a_part_has_one_thread_and_the_library_too_whatever_was_set_before(threads):
-    """A part has one thread, and so has the library, whatever was set before.
+    """A part runs on one thread, and so does the library, for any limit that was set earlier.
 
-    The test is like a notebook that imports NumPy first and without a limit. Afterwards the library has its threads
+    The test runs like a notebook that imports NumPy first and sets no limit. At the end, the library has its threads
     again.
     """
     threads(2)
@@ -395,9 +395,9 @@ def test_a_part_has_one_thread_and_the_library_too_whatever_was_set_before(threa
 def test_the_memory_of_a_step_does_not_grow_with_the_batch(rule, tmp_path, threads):
     """The memory of a step does not grow with the batch: 4,096 examples need as much as 1,024, and less than 20 MB.
 
-    The network is 784-512-512-10. The test counts the bytes of all arrays that exist at one time, except the
-    parameters. The oracle is Python's own count. The timing of two threads can change the result by a direction, 2.7
-    MB, and by the other arrays of a part.
+    The network is 784-512-512-10. We count the bytes of all arrays that exist at the same time, without the parameters.
+    The oracle is Python's own count. The timing of two threads can change the count by one direction, 2.7 MB, and by
+    the other arrays of a part.
     """
     rng_, peaks = rng(0), []
     x, y = rng_.uniform(0, 1, (4096, 784)).astype(np.float32), np.arange(4096) % 10

@@ -1,4 +1,4 @@
-"""Noise on a grid: its unit, its law compared with exact probabilities, its tails, attacks on floating noise."""
+"""Noise on a grid: its unit, its law compared with exact probabilities, its tails, and attacks on floating noise."""
 
 import functools
 import itertools
@@ -24,9 +24,9 @@ SCALES = [0.3, 5.0, 1.3 * 2.0**24, 2.0**36]
 @pytest.mark.parametrize("multiplier", [1e-6, 1.0, 333.3, 1e9])
 @pytest.mark.parametrize("d", [1, 3, 10**6, 10**10])
 def test_the_unit_is_the_largest_that_costs_little(sensitivity, multiplier, d):
-    """The unit is the largest that costs little, in exact arithmetic.
+    """The unit is the largest power of two that hardly changes the sensitivity. We check this in exact arithmetic.
 
-    It is fine enough for the sensitivity, or else as fine as 53 bits allow.
+    If no unit is fine enough for the sensitivity, the unit is as fine as 53 bits allow.
     """
     std = sensitivity * multiplier
     g = Fraction(rounded.unit(sensitivity, std, d))
@@ -53,13 +53,13 @@ def test_where_no_unit_fits_a_sentence_says_so(numbers, sentence):
         rounded.unit(*numbers)
 
 
-# Double precision against many digits
+# Double precision compared with many digits
 
 
 def words_of(u, v):
     """The (16, n) words in which the first two uniform numbers have these 64 bits.
 
-    The other pairs repeat these numbers.
+    The other pairs repeat the same numbers.
     """
     u, v = (np.array(x, dtype=np.uint64) for x in (u, v))
     high = [(x >> np.uint64(32)).astype(np.uint32) for x in (u, v)]
@@ -68,7 +68,7 @@ def words_of(u, v):
 
 
 def hard_bits(n):
-    """64 bits of u and of v: uniform, and near every point at which the method changes."""
+    """64 bits of u and of v: uniform values, and values near every point at which the method changes."""
     rng = np.random.default_rng(0)
     edge = int(rounded.EDGE * 2**64)
     u = [edge, 2**64 - 1 - edge, 3 * 2**62, 2**63, math.isqrt(2**127), math.isqrt(2**125), 2**64 - 2**53, 2**64 - 2**50]
@@ -83,7 +83,7 @@ def hard_bits(n):
 
 
 def exact_pair(u, v):
-    """The two normals of the uniform numbers u / 2^64 and v / 2^64, and their radius."""
+    """The two normals of the uniform numbers u / 2^64 and v / 2^64, and the radius."""
     r = mpmath.sqrt(-2 * mpmath.log(mpmath.mpf(int(u)) / 2**64))
     angle = 2 * mpmath.pi * mpmath.mpf(int(v)) / 2**64
     return r * mpmath.cos(angle), r * mpmath.sin(angle), r
@@ -91,9 +91,10 @@ def exact_pair(u, v):
 
 @pytest.mark.verifies("ours:rounded-gaussian")
 def test_double_precision_keeps_its_bound():
-    """Double precision keeps its bound; with a scale of 2^200 all floats are integers, so errors are visible.
+    """Double precision has the proved error bound.
 
-    The proof has 2^-48.5 for the worst case.
+    With a scale of 2^200, all floats are integers, so their errors are visible. The proof gives 2^-48.5 for the worst
+    case.
     """
     u, v = hard_bits(2000)
     k, _ = rounded.quick(words_of(u, v), 2.0**200)
@@ -108,7 +109,7 @@ def test_double_precision_keeps_its_bound():
 
 
 def bits_beyond_the_edges():
-    """u and v for which the following bits matter too much: u or 1 - u is below EDGE, slightly or by far."""
+    """u and v for which later bits matter too much: u or 1 - u is below EDGE, by a little or by far."""
     edge = int(rounded.EDGE * 2**64)
     u = [x for below in (0, 1, edge >> 9, edge - 2**20) for x in (below, 2**64 - 1 - below)]
     return np.array(u, np.uint64), np.array([2**61 + 12345] * len(u), np.uint64)
@@ -122,9 +123,9 @@ def test_nothing_is_certain_beyond_the_edges():
 
 @pytest.mark.verifies("ours:rounded-gaussian")
 def test_the_bits_that_follow_move_it_by_less():
-    """The bits after the 64 bits of u change the normal by less than the proof's 2^-49.9 (1 + r).
+    """The bits after the first 64 bits of u change the normal by less than the proof's 2^-49.9 (1 + r).
 
-    We test small u, small 1 - u, and 3/4.
+    We test small u, small 1 - u, and u = 3/4.
     """
     edge = int(rounded.EDGE * 2**64)
     with mpmath.workdps(50):
@@ -135,9 +136,9 @@ def test_the_bits_that_follow_move_it_by_less():
 
 @pytest.mark.verifies("ours:rounded-gaussian")
 def test_the_series_are_taylor_s_and_what_they_leave_out_is_as_proved():
-    """The series are Taylor's, to half a rounding, and their remainders are as proved.
+    """The series are Taylor series, with coefficients to half a rounding, and their remainders have the proved bounds.
 
-    We test remainders at the ends, where they are largest because all terms grow.
+    We test the remainders at the ends of the ranges. They are largest there, because all terms grow.
     """
     atanh = [Fraction(4, 2 * k + 1) for k in range(10)]
     sin = [Fraction((-1) ** k, math.factorial(2 * k + 1)) for k in range(8)]
@@ -163,9 +164,9 @@ def test_the_series_are_taylor_s_and_what_they_leave_out_is_as_proved():
 @pytest.mark.verifies("ours:rounded-gaussian")
 @pytest.mark.parametrize("scale", SCALES)
 def test_every_integer_is_that_of_interval_arithmetic(scale):
-    """Every integer is that of interval arithmetic, for hard points and points of the cipher.
+    """Every integer equals that of interval arithmetic, for hard points and for points of the cipher.
 
-    These include all that float64 leaves uncertain.
+    These points include all that are uncertain in float64.
     """
     u, v = hard_bits(300)
     k, certain = rounded.quick(words_of(u, v), scale)
@@ -189,10 +190,10 @@ def test_every_integer_is_that_of_interval_arithmetic(scale):
 @pytest.mark.verifies("ours:rounded-gaussian")
 @pytest.mark.parametrize("sine", [False, True])
 def test_an_interval_holds_the_normal(sine):
-    """An interval contains the normal, in 60 digits.
+    """The interval contains the normal, compared with 60 digits.
 
-    Uniform numbers are near 0, near 1 and between, at the ends of the intervals of their bits. The interval is hardly
-    wider than the range from those bits.
+    The uniform numbers are near 0, near 1 and in between, at the ends of the intervals that their bits leave open. The
+    interval is hardly wider than the range that these bits allow.
     """
     rng = np.random.default_rng(0)
     function = mpmath.sin if sine else mpmath.cos
@@ -201,7 +202,7 @@ def test_an_interval_holds_the_normal(sine):
             u, v = (int(w) for w in rng.integers(2**64, size=2, dtype=np.uint64))
             u >>= int(rng.integers(60)) if trial % 3 else 0
             u = 2**64 - 1 - u if trial % 3 == 2 else max(u, 1)
-            scale = 2.0 ** rng.uniform(-3, 100)  # with large scales, the bounds themselves are tested
+            scale = 2.0 ** rng.uniform(-3, 100)  # with large scales, we test the bounds themselves
             low, high = rounded.normal_bounds(scale, u, v - sine * 2**62, 64)
             radii = [scale * mpmath.sqrt(-2 * mpmath.log(mpmath.mpf(a) / 2**64)) for a in (u, u + 1)]
             for r in radii:
@@ -212,7 +213,7 @@ def test_an_interval_holds_the_normal(sine):
 
 
 def digits_of(u_bits, v_bits):
-    """The digits of two uniform numbers, given as strings of 0 and 1 of the required length."""
+    """The digits of two uniform numbers, given as strings of 0 and 1 that are long enough."""
 
     def digits(more):
         bits = 64 + 256 * more
@@ -229,7 +230,7 @@ def random_bits(rng, n, zeros=0):
 @pytest.mark.parametrize("zeros", [0, 60, 200, 2000])
 @pytest.mark.parametrize("scale", [0.3, 1.3 * 2.0**24, 2.0**900])
 def test_numbers_with_many_zeros_give_the_exact_tail(zeros, scale):
-    """Numbers with many zeros give the exact tail, in 1,200 digits: u is below 2^-60, 2^-200 and 2^-2000.
+    """Numbers that begin with many zeros give the exact tail, in 1,200 digits: u is below 2^-60, 2^-200 and 2^-2000.
 
     The integers have 900 bits.
     """
@@ -245,7 +246,7 @@ def test_numbers_with_many_zeros_give_the_exact_tail(zeros, scale):
 
 
 def test_bits_are_drawn_until_one_integer_is_left():
-    """Bits are drawn until one integer is left: as many as needed for a normal that is 1/2 to 700 bits."""
+    """Bits are drawn until one integer is left. A normal that is 1/2 up to 700 bits needs that many bits."""
     asked = []
     v = "0" + "1" * 2500
 
@@ -253,7 +254,7 @@ def test_bits_are_drawn_until_one_integer_is_left():
         asked.append(more)
         return digits_of(u, v)(more)
 
-    with mpmath.workdps(900):  # r cos(pi - tiny) is -r: put r at 1/2 up to 2^-700
+    with mpmath.workdps(900):  # r cos(pi - tiny) is -r, so we choose r = 1/2 up to 2^-700
         r = mpmath.mpf(0.5) + mpmath.mpf(2) ** -700
         u = bin(int(mpmath.exp(-(r**2) / 2) * 2**2501))[2:].zfill(2501)
     assert rounded.by_intervals(1.0, digits, False) == -1
@@ -261,9 +262,9 @@ def test_bits_are_drawn_until_one_integer_is_left():
 
 
 def test_more_bits_stand_where_nothing_else_is_drawn():
-    """More bits come from counters that no other draw uses.
+    """Additional bits come from counters that no other draw uses.
 
-    For each pair, the first block is the group's. The others are distinct and far from all groups.
+    For each pair, the first block is that of its group. The other blocks are distinct and far from all groups.
     """
     asked = []
 
@@ -287,7 +288,7 @@ def test_more_bits_stand_where_nothing_else_is_drawn():
 
 @functools.cache
 def probabilities(scale, most):
-    """P(round(Z) = k) for k from -most to most, and beyond on either side, in 60 digits."""
+    """P(round(Z) = k) for k from -most to most, and the two tails beyond, in 60 digits."""
     with mpmath.workdps(60):
         above = [mpmath.erfc((k - mpmath.mpf(0.5)) / (mpmath.mpf(scale) * mpmath.sqrt(2))) / 2 for k in range(most + 2)]
         middle = [1 - 2 * above[1]] + [a - b for a, b in itertools.pairwise(above[1:])]
@@ -302,7 +303,7 @@ def counts(k, most):
 
 @functools.cache
 def doors():
-    """The two implementations of the noise: NumPy's and, if numba is installed, the kernel's."""
+    """The two implementations of the noise: NumPy's, and the kernel's if numba is installed."""
     kernels = pytest.importorskip("nfa.kernels.rounded", reason="numba is not installed: pip install numba")
     return {"numpy": rounded, "numba": kernels}
 
@@ -318,9 +319,9 @@ def door_of(name):
 @DOORS
 @pytest.mark.parametrize("scale, most", [(0.3, 1), (0.71, 2), (1.0, 3), (2.6, 9), (5.0, 18)])
 def test_the_law_is_that_of_a_rounded_gaussian(door, scale, most):
-    """The law is that of a rounded Gaussian: single numbers, the two of a pair, and neighbours.
+    """The law is that of a rounded Gaussian: single numbers, the two numbers of a pair, and neighbours.
 
-    The false alarm is 1e-6, by `fits`, for each of the three.
+    For each of these three, correct code fails with probability 1e-6, by `fits`.
     """
     n, sees = (2**22, 0.009) if door == "numba" else (2**18, 0.035)
     k = door_of(door).add_keyed(np.zeros(n), scale, KEY, 50, unit=1.0)
@@ -338,7 +339,7 @@ def test_the_law_is_that_of_a_rounded_gaussian(door, scale, most):
 
 
 def test_the_tests_of_the_law_see_a_wrong_one():
-    """The tests of the law detect wrong laws: rounding down, and a standard deviation that is 3 % too large."""
+    """The tests of the law detect wrong laws: rounding down, and a standard deviation 3 % too large."""
     z = np.random.default_rng(0).normal(size=2**18)
     p = probabilities(1.0, 3)
     fits(counts(np.rint(z), 3), 2**18 * p, sees=0.035)
@@ -352,8 +353,8 @@ def test_the_tests_of_the_law_see_a_wrong_one():
 def test_the_tail_has_its_law(zeros, trials):
     """The tail has its law: P(|round(Z)| >= k | u < 2^-zeros) = 2^zeros P(|Z| >= k - 1/2), for large k.
 
-    This holds if no larger u gives so large a Z. Such k are beyond 9, 16 and 37 standard deviations. The false alarm is
-    1e-6 each, by `has_rate`.
+    This holds if all larger u give a smaller |Z|. Such k are beyond 9, 16 and 37 standard deviations. Correct code
+    fails with probability 1e-6 for each, by `has_rate`.
     """
     rng = np.random.default_rng(zeros)
     scale = 5000.0
@@ -371,7 +372,7 @@ def test_the_tail_has_its_law(zeros, trials):
 
 
 def blocks_with_zeros(words):
-    """The cipher, except that this number of first words of u is 0 in every block."""
+    """The cipher, with this number of first words of u set to 0 in every block."""
 
     def blocks(key, first, n):
         block = chacha20(key, first, n)
@@ -383,7 +384,7 @@ def blocks_with_zeros(words):
 
 @pytest.mark.verifies("ours:rounded-gaussian")
 def test_the_tail_does_not_end(monkeypatch):
-    """The tail does not end (row 4): if all words of u are 0, this noise has no largest value.
+    """The tail does not end (row 4): even if all words of u are 0, this noise has no largest value.
 
     The noise of seeded runs then has its largest value.
     """
@@ -398,7 +399,7 @@ def test_the_tail_does_not_end(monkeypatch):
     assert 6.7 < np.abs(philox.add_keyed(np.zeros(8192, np.float32), 1.0, KEY[:4])).max() < 6.8
     monkeypatch.setattr(cipher, "chacha20", blocks_with_zeros(8))
     assert 8.5 < np.abs(cipher.add_keyed(np.zeros(8192), 1.0, KEY)).max() < 8.6
-    # Here all draws are 0, except for the last bits of the third further block: 64 + 3 * 256 bits.
+    # Here all draws are 0, except the last bits of the third additional block: 64 + 3 * 256 bits.
     monkeypatch.undo()
 
     def blocks(key, first, n):
@@ -428,7 +429,7 @@ def test_the_tail_does_not_end(monkeypatch):
 def test_what_is_added_does_not_depend_on_the_sum(door):
     """The noise does not depend on the sum: the result is g (s + round(Z)) in exact arithmetic.
 
-    s is the sum in units of g, rounded and clamped.
+    Here s is the sum in units of g, rounded and clamped.
     """
     rng = np.random.default_rng(3)
     unit, scale = 2.0**-20, 1.3 * 2.0**30
@@ -445,9 +446,9 @@ def test_what_is_added_does_not_depend_on_the_sum(door):
 @DOORS
 @pytest.mark.parametrize("std", [0.0, 0.01])
 def test_a_zero_has_no_sign(door, std):
-    """A zero has no sign; the sign would reveal whether a small sum and the noise are both negative.
+    """A zero has no sign. The sign would reveal whether a small sum and the noise are both negative.
 
-    s + round(Z) = 0 does not reveal this.
+    s + round(Z) = 0 alone does not reveal this.
     """
     out = np.tile([-0.4, -1e-300, -0.0, 0.0, 1e-300, 0.4], 500)
     door_of(door).add_normal(out, std, np.random.default_rng(0), unit=1.0)
@@ -458,7 +459,7 @@ def test_a_zero_has_no_sign(door, std):
 def test_rounding_moves_two_sums_apart_by_g_sqrt_d_at_most():
     """Rounding moves two sums apart by at most g sqrt(d), in exact arithmetic, and nearly attains this bound.
 
-    Inputs beyond the range are not further apart.
+    For inputs beyond the range, the distance is not larger.
     """
     rng = np.random.default_rng(2)
     unit, d, most = 0.25, 40, 0.0
@@ -479,21 +480,21 @@ def test_rounding_moves_two_sums_apart_by_g_sqrt_d_at_most():
 
 @pytest.mark.parametrize("k, s, want", [(2**60, -(2**51), 2**53), (2**53 + 5, -7, 2**53 - 2), (-(2**900), 0, -(2**53))])
 def test_a_result_beyond_the_floats_is_clamped_after_the_addition(monkeypatch, k, s, want):
-    """A result beyond the floats is clamped after the addition.
+    """A result beyond the range of floats is clamped after the addition.
 
-    2^53 units have a probability below exp(-2^25) if std / g is at most 2^40.
+    If std / g is at most 2^40, noise of 2^53 units has a probability below exp(-2^25).
     """
     monkeypatch.setattr(rounded, "by_intervals", lambda *_: k)
     assert rounded.add_exactly(float(s), 0.5, 1.0, KEY, 0, 0) == want / 2
 
 
-# Attacks
+# Attacks on the low-order bits
 
 RECORD, STD, COORDINATES = 0.1251, (700.0, 1.3 * 512), 128  # a record of norm 1.4
 
 
 def reachable(y, std, start):
-    """The floats y that equal a start plus std times some float g, both rounded: those that floating noise can give."""
+    """The floats y that are a start plus std times some float g, both rounded: floating noise can give only these y."""
     dtype = y.dtype.type
     near = [(y - dtype(start)) / dtype(std)]
     for direction in (-np.inf, np.inf):
@@ -516,7 +517,7 @@ ATTACKS = {  # whether the record is in the data
 
 
 def rights_of_attacks(add, dtype, std, trials):
-    """The number of trials in which each attack is right about the record; std is at least 470 times its norm."""
+    """How often each attack decides correctly whether the record is in the data. std is at least 470 times its norm."""
     right = dict.fromkeys(ATTACKS, 0)
     for trial, record in enumerate(np.random.default_rng(7).integers(2, size=trials).tolist()):
         out = np.full(COORDINATES, RECORD * record, dtype)
@@ -531,9 +532,9 @@ def rights_of_attacks(add, dtype, std, trials):
 @pytest.mark.parametrize("door", ["numpy", "numba"])
 @pytest.mark.parametrize("std", STD)
 def test_the_attacks_of_low_bits_are_at_chance(door, std):
-    """The attacks on low bits are at chance (row 3): they are right in half of 1,000 runs.
+    """The attacks on low-order bits are no better than chance (row 3): they are correct in half of 1,000 runs.
 
-    The sensitivity allows .0009 more. The false alarm is 1e-6.
+    The sensitivity allows .0009 more. Correct code fails with probability 1e-6.
     """
     unit = rounded.unit(RECORD * math.sqrt(COORDINATES), std, COORDINATES)
     add = functools.partial(door_of(door).add_normal, unit=unit)
@@ -553,7 +554,7 @@ def test_the_attacks_of_low_bits_are_at_chance(door, std):
 )
 @pytest.mark.parametrize("std", STD)
 def test_the_attacks_decide_each_run_with_floating_noise(add, dtype, std):
-    """With floating noise, the attacks decide all of 100 runs, except the third attack, which is for grids."""
+    """With floating noise, the first two attacks are correct in all of 100 runs. The third attack is for grids."""
     assert list(rights_of_attacks(add, dtype, std, 100).values())[:2] == [100, 100]
 
 
@@ -584,9 +585,9 @@ def test_noise_is_added_in_place_whatever_the_layout(door):
 
 @DOORS
 def test_a_generator_is_asked_for_a_key_alone(door):
-    """The function draws only a key from a generator, so any generator is possible, and a secure one stays secure.
+    """The function only draws a key from the generator, so any generator works, and a secure generator stays secure.
 
-    Its next draw does not depend on the size of the array.
+    The next draw of the generator does not depend on the size of the array.
     """
     add = functools.partial(door_of(door).add_normal, unit=0.5)
     key = np.random.Generator(np.random.Philox(3)).integers(2**32, size=8, dtype=np.uint32)

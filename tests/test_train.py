@@ -1,4 +1,4 @@
-"""The loop and its checkpoints: what a step gets, bitwise identical resuming, divergence, damage, foreign files."""
+"""The loop and its checkpoints: the input of a step, bitwise identical resuming, divergence, damage, foreign files."""
 
 import functools
 import io
@@ -80,7 +80,7 @@ def test_step_t_sees_the_batch_and_the_noise_of_t(start):
 
 
 def test_the_optimizer_is_told_the_step():
-    """The optimizer gets the number of the step: from step 3 on, the learning rate is 0, so no parameter changes."""
+    """The optimizer gets the number of the step: the learning rate is 0 from step 3 on, so no parameter changes."""
     net = small_net()
     loop = train.train(net, bp, Full(*data()), SGD(lambda t: 0.1 if t < 3 else 0.0), Streams(0))
     history = [arrays(net) for _ in range(4) if next(loop)]
@@ -91,7 +91,9 @@ def test_the_optimizer_is_told_the_step():
 
 @pytest.mark.parametrize("name", ["bp", "dfa"])
 def test_the_loss_falls(name):
-    """The loss falls on fixture A from 1.1449 to below a third of it in 300 steps, computed record by record."""
+    """On fixture A, the loss falls from 1.1449 to below a third of this value in 300 steps, computed
+    record by record.
+    """
     net, x, y, B = fix_a()
     rule = bp if name == "bp" else functools.partial(dfa, B=B)
     run(train.train(net, rule, Full(x, y), SGD(0.5, 0.9), Streams(0)), 300)
@@ -115,7 +117,7 @@ SAMPLERS = {
 
 
 def noisy_rule(net, x, y, *, rng, state):
-    """DFA with noise and a memory: it adds half of the last direction to the present one."""
+    """DFA with noise and a memory: the rule adds half of the last direction to the new one."""
     B = feedback.draw(net, law="normal", scale=1, rng=np.random.default_rng(5))
     dW, db = dfa(net, x, y, B=B, m=5, project=functools.partial(feedback.project, noise_std=0.1, rng=rng))
     dW[1] = dW[1] + 0.5 * state.get("last", 0.0)
@@ -204,9 +206,9 @@ def test_a_diverging_run_says_step_and_highest_layer_and_takes_no_step(bad, wher
     ],
 )
 def test_a_run_that_blows_up_ends_in_one_sentence_without_a_warning(make, dtype):
-    """A run that diverges ends in one sentence without a warning; warnings are errors in this test.
+    """A run that diverges ends with one sentence and without a warning. In this test, warnings are errors.
 
-    So the loop may give none on the way to infinity.
+    So the loop must not warn while the values grow to infinity.
     """
     net = mlp([4, 5, 3], ops.relu, rng=np.random.default_rng(0), loss=ops.squared_error, dtype=dtype)
     x, y = (a.astype(dtype) for a in data())
@@ -255,9 +257,9 @@ def test_batches_of_another_scheme_or_rate_are_refused(sampling, rate):
     ids=str,
 )
 def test_a_rule_that_is_bound_otherwise_is_refused(other):
-    """A rule bound with other settings than its mechanism is refused.
+    """A rule with other settings than its mechanism is refused.
 
-    C = 100 with a mechanism of C = 1 would take steps that move a hundred times as far as counted.
+    C = 100 with a mechanism for C = 1 would take steps that move a hundred times as far as counted.
     """
     net, streams = small_net(), Streams(0)
     before = arrays(net)
@@ -308,7 +310,7 @@ def test_the_mechanism_of_a_bound_rule_is_derived_from_it():
 
 @pytest.fixture
 def saved(tmp_path):
-    """A checkpoint of step 4 in its own folder, with the net and the optimizer in it."""
+    """A checkpoint of step 4 in its own folder, with the net and the optimizer of this step."""
     net, optimizer = small_net(), SGD(0.1, 0.9)
     run(train.train(net, bp, Full(*data()), optimizer, Streams(0)), 4)
     path = tmp_path / "run.npz"
@@ -399,7 +401,7 @@ def test_a_process_killed_while_writing_leaves_a_whole_checkpoint(tmp_path, wait
 
 
 def untouched(path, net, optimizer, state=None):
-    """Check that loading raises a ValueError that names the file, and changes nothing. Return the message."""
+    """Check that loading raises a ValueError that names the file and changes nothing. Return the message."""
     optimizer.state, kept = {"v": [np.full(2, 3.0)]}, {"mine": 1}
     before = arrays(net, optimizer)
     with pytest.raises(ValueError, match=path.name) as refusal:
@@ -418,9 +420,9 @@ def test_a_truncated_checkpoint_is_refused(saved):
 
 
 def test_a_tampered_checkpoint_is_refused_or_means_the_same(saved):
-    """A changed checkpoint is refused or means the same, with every eleventh byte inverted.
+    """A changed checkpoint is refused or has the same content. We invert every eleventh byte, one at a time.
 
-    Some bytes of a zip (for example times) have no meaning for a reader.
+    Some bytes of a zip file, for example times, have no effect on the content.
     """
     path, net, optimizer = saved
     whole = bytearray(path.read_bytes())
@@ -472,9 +474,9 @@ def test_a_header_of_other_kinds_is_refused(saved, header):
 
 
 def test_a_checkpoint_that_declares_more_than_it_holds_is_refused_before_it_is_allocated(tmp_path):
-    """A checkpoint that declares more than it contains is refused before memory is allocated.
+    """A checkpoint that declares more data than it contains is refused before memory is allocated.
 
-    The array has 800 MB by its own header and by that of the archive, in a file of less than 1 kB.
+    By its own header and by that of the archive, the array has 800 MB, in a file of less than 1 kB.
     """
     header = io.BytesIO()
     np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (10**8,)})
@@ -522,7 +524,9 @@ def test_a_checkpoint_of_another_optimizer_is_refused(saved):
 
 @pytest.mark.parametrize("memory", [[np.ones((1, 4))] * 4, [np.ones((5, 4)), np.ones(5)]])
 def test_a_memory_that_does_not_fit_the_network_is_refused(tmp_path, memory):
-    """A memory that does not fit the network is refused: another shape (1 row would broadcast), or too short."""
+    """A memory that does not fit the network is refused: it has another shape (1 row would broadcast),
+    or is too short.
+    """
     optimizer, path = SGD(0.1, 0.9), tmp_path / "run.npz"
     optimizer.state = {"v": memory}
     save_checkpoint(path, small_net(), optimizer, 3)

@@ -1,4 +1,4 @@
-"""Files and folders are written completely or not at all, and the error names what could not be written."""
+"""Files and folders are written completely or not at all. The error names what could not be written."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ import pytest
 from nfa.whole import whole_folder, write_whole
 from tests.project.tree import ROOT
 
-LIMITED = [  # functions that write more than 1 KiB into one file, and the file that could not be written
+LIMITED = [  # functions that write more than 1 KiB into one file, and the file that cannot be written
     ("course stub lee2020:eq5 --out st.py", "st.py"),
     ("course ladder lee2020 --out deep/ladder", "deep/ladder/"),
     ("course new c/d --set ps2_dfa", "c/d/"),
@@ -40,7 +40,7 @@ def test_what_could_not_be_written_leaves_nothing_and_can_be_tried_again(tmp_pat
 
 
 def filled(folder, stop=None):
-    """Make the folder with one file, or stop after that file."""
+    """Write a folder with one file, or stop after this file."""
     with whole_folder(folder) as part:
         (part / "a").write_text("a", encoding="utf-8")
         if stop:
@@ -48,7 +48,7 @@ def filled(folder, stop=None):
 
 
 def test_an_empty_folder_stays_the_same_folder(tmp_path):
-    """An empty folder stays the same folder, because it may be the current folder or a mount."""
+    """An empty folder remains the same folder, because it may be the current folder or a mount point."""
     (tmp_path / "mine").mkdir()
     before = (tmp_path / "mine").stat().st_ino
     with pytest.raises(OSError, match="No space") as raised:

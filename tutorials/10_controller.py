@@ -310,7 +310,7 @@ print(game.words)
 # The norm shrinks. The controller reacts to the large loss with more noise on the parameters. The estimates of all
 # other records shrink in proportion and almost vanish, and the estimate with the large loss is clipped to $C$. So the
 # noise of 200 records disappears, and its absence reveals which record was in the batch. No record here has any
-# gradient at all, so this leak is in the noise alone. (In {doc}`problem set 8 <generated/problem_sets>` you compute
+# gradient at all, so this leak is in the noise alone. (In {doc}`problem set 9 <generated/problem_sets>` you compute
 # how large this leak becomes in one dimension, with pencil and paper.)
 #
 # ## The remedies

@@ -1,1 +1,1 @@
-"""Audits measure what a release reveals and compare it with what is claimed."""
+"""Audits measure how much a release reveals, and compare the result with the claimed epsilon."""

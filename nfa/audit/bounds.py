@@ -17,7 +17,7 @@ def clopper_pearson(hits, trials: int, *, error: float) -> tuple[np.ndarray, np.
     ----------
     hits : int or array of int, 0 <= hits <= trials
     trials : int >= 1
-    error : float in (0, 1), of each bound; both hold with probability at least 1 - 2 error
+    error : float in (0, 1), error probability of each bound; both bounds hold with probability at least 1 - 2 error
 
     Returns
     -------
@@ -41,14 +41,15 @@ def clopper_pearson(hits, trials: int, *, error: float) -> tuple[np.ndarray, np.
     if k.size and not ((k >= 0) & (k <= n)).all():
         raise ValueError(f"hits must be between 0 and the {n} trials, got {k[~((k >= 0) & (k <= n))].flat[0]}")
     require.within("(0, 1)", error=error)
-    # P(X >= k) is the distribution function at p of Beta(k, n - k + 1), which does not exist for k = 0 and k = n + 1.
+    # As a function of p, P(X >= k) is the distribution function of Beta(k, n - k + 1). This law does not exist for
+    # k = 0 and k = n + 1.
     low = np.where(k == 0, 0.0, stats.beta.ppf(error, np.maximum(k, 1), n - np.maximum(k, 1) + 1))
     high = np.where(k == n, 1.0, stats.beta.isf(error, np.minimum(k, n - 1) + 1, n - np.minimum(k, n - 1)))
     return low[()], high[()]
 
 
 def epsilon_lower_bound(hits, trials: int | tuple[int, int], *, delta: float, confidence: float):
-    r"""Lower bound on epsilon from how often one event happened in each world.
+    r"""Lower bound on epsilon from the counts of one event in each world.
 
     .. math:: \max\Big(0,\; \log\frac{\underline{p_1} - \delta}{\overline{p_0}},\;
               \log\frac{1 - \overline{p_0} - \delta}{1 - \underline{p_1}}\Big)
@@ -57,7 +58,8 @@ def epsilon_lower_bound(hits, trials: int | tuple[int, int], *, delta: float, co
 
     Parameters
     ----------
-    hits : (k_0, k_1), how often an event, fixed before the trials, happened in world 0 and in world 1; ints or arrays
+    hits : (k_0, k_1), the counts of an event in world 0 and in world 1; ints or arrays. The event must be fixed before
+        the trials
     trials : int >= 1 in each world, or (n_0, n_1)
     delta : float in [0, 1)
     confidence : float in (0, 1)
@@ -73,12 +75,13 @@ def epsilon_lower_bound(hits, trials: int | tuple[int, int], *, delta: float, co
     Notes
     -----
     Guarantee: the bound is above the true epsilon with probability at most 1 - confidence. The function takes an upper
-    bound on p_0 and a lower bound on p_1, each wrong with probability at most (1 - confidence) / 2. They imply both
-    inequalities: the first from the event (D' against D), the second from its complement (D against D').
+    bound on p_0 and a lower bound on p_1, each wrong with probability at most (1 - confidence) / 2. These bounds imply
+    both inequalities. The first inequality is for the event (D' against D), and the second is for its complement (D
+    against D').
 
     Examples
     --------
-    Without an error in 1,000 trials in each world: log(0.9963 / 0.0037) at 95 %.
+    If no decision is wrong in 1,000 trials in each world, the bound is log(0.9963 / 0.0037) at 95 %.
 
     >>> round(float(epsilon_lower_bound((0, 1000), 1000, delta=1e-5, confidence=0.95)), 3)
     5.601
@@ -98,7 +101,7 @@ def epsilon_lower_bound(hits, trials: int | tuple[int, int], *, delta: float, co
 
 
 def check_trials(trials) -> tuple[int, int]:
-    """The numbers of trials in the two worlds. Raises ValueError if one is out of range."""
+    """The numbers of trials in the two worlds. Raises ValueError if a number is out of range."""
     n0, n1 = trials if isinstance(trials, Sequence) and len(trials) == 2 else (trials, trials)
     require.whole(1, trials=n0)
     require.whole(1, trials=n1)
@@ -106,6 +109,6 @@ def check_trials(trials) -> tuple[int, int]:
 
 
 def check_levels(delta: float, confidence: float) -> None:
-    """Raise ValueError unless both are in range."""
+    """Raise ValueError unless delta and confidence are in range."""
     require.within("[0, 1)", delta=delta)
     require.within("(0, 1)", confidence=confidence)

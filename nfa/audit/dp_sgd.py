@@ -1,8 +1,8 @@
 """The audit of DP-SGD: the rule itself on its worst neighbours, compared with the accountant's epsilon.
 
-With two classes and a softmax, the error of a record is a multiple of (1, -1), and backpropagation is linear in it. So
-a record and the same record with the other label have opposite gradients in all layers, for all weights. Both norms are
-above C. After the clip, the distance between the two is 2 C, which is the sensitivity.
+With two classes and a softmax, the error of a record is a multiple of (1, -1), and backpropagation is linear in the
+error. So a record and the same record with the other label have opposite gradients in all layers, for all weights. Both
+norms are above C. After the clip, the distance between the two gradients is 2 C, which is the sensitivity of the sum.
 """
 
 import math
@@ -25,7 +25,7 @@ from nfa.rules.dp_sgd import dp_sgd, mechanism
 NAME = "dp_sgd"
 SIZES, M, C = (4, 3, 2), 8, 0.01  # C is below the norm of each single layer's gradient
 SIGMA = 2 * C / M  # noise of one step: noise multiplier 1 if a record is replaced
-STEPS, LR = 3, 1.0  # of a short training, whose noise is sqrt(STEPS) times as large
+STEPS, LR = 3, 1.0  # of a short training; the noise of each step is sqrt(STEPS) times as large
 RATE, POISSON_SIGMA = 0.25, C / M
 FEWER = 20  # factor by which the number of trials is smaller if one trial is a training
 
@@ -35,8 +35,8 @@ def worst_pair(adjacency: str, seed: int) -> tuple[Net, tuple, tuple]:
 
     Parameters
     ----------
-    adjacency : "replace-one": the record has the other label in world 1; "add-remove" and "zero-out": the sum of world
-        0 lacks the record
+    adjacency : "replace-one", "add-remove" or "zero-out". Under "replace-one", the record has the other label in world
+        1. Under the other two, the record is missing in the sum of world 0
     seed : int >= 0; chooses weights and records
 
     Returns
@@ -56,7 +56,7 @@ def worst_pair(adjacency: str, seed: int) -> tuple[Net, tuple, tuple]:
 
 
 def games(settings: AuditOptions, rule: Callable = dp_sgd) -> list[GameSummary]:
-    """Games on one step under both adjacencies, on a training with all records, and on one with Poisson batches.
+    """Two games on one step, one for each adjacency, a game on a training, and a game on Poisson batches.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def games(settings: AuditOptions, rule: Callable = dp_sgd) -> list[GameSummary]:
 def one_step(
     adjacency: str, settings: AuditOptions, rule: Callable = dp_sgd, *, trials: int, stream: int = 1
 ) -> GameSummary:
-    """One step on all records."""
+    """The game on one step on all records."""
     net, x, y = worst_pair(adjacency, settings.seed)
     claimed, exact = _claims(adjacency, SIGMA, 1, settings.delta)
     pair = Pair(rule=partial(rule, net, C=C, m=M), x=x, y=y, sigma=SIGMA)
@@ -86,7 +86,7 @@ def one_step(
 
 
 def training(settings: AuditOptions, rule: Callable = dp_sgd, *, trials: int, stream: int = 3) -> GameSummary:
-    """Several steps on all records under replace-one. Each step updates the weights for the next."""
+    """The game on several steps on all records under replace-one. Each step updates the weights."""
     start, x, y = worst_pair("replace-one", settings.seed)
     sigma = math.sqrt(STEPS) * SIGMA
     claimed, exact = _claims("replace-one", sigma, STEPS, settings.delta)
@@ -108,9 +108,9 @@ def training(settings: AuditOptions, rule: Callable = dp_sgd, *, trials: int, st
 
 
 def poisson_training(settings: AuditOptions, rule: Callable = dp_sgd, *, trials: int, stream: int = 4) -> GameSummary:
-    """Several steps on Poisson batches under add-remove. D has no record, D' has one. The bound holds for any law.
+    """The game on several steps on Poisson batches under add-remove. The bound holds for noise of any law.
 
-    The score is the log likelihood ratio, the sum over the steps of
+    D has no record, and D' has one record. The score is the log likelihood ratio, which is the sum over the steps of
     log(1 - q + q exp((<g, f> - |f|^2 / 2) / sigma^2)). Here g is the release and f the noiseless direction of the
     record.
     """
@@ -147,8 +147,8 @@ def poisson_training(settings: AuditOptions, rule: Callable = dp_sgd, *, trials:
 
 
 def audit(settings: AuditOptions) -> Report:
-    """The four games. The headline is one step under replace-one."""
-    with threadpool_limits(1):  # many small products, which more threads would slow down
+    """The report of the four games. Its main result is the game on one step under replace-one."""
+    with threadpool_limits(1):  # more threads would slow down the many small products
         summaries = games(settings)
     first = summaries[0]
     assert first.lower_bound is not None

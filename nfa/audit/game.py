@@ -1,16 +1,16 @@
 """The distinguishing game: a lower bound, with confidence, on the epsilon of a mechanism that can run many times.
 
-World 0 runs the mechanism on D, world 1 on a neighbour D'. If a statistic of the output reaches a threshold, it decides
+World 0 runs the mechanism on D, world 1 on a neighbour D'. If a statistic of the output reaches a threshold, we decide
 for world 1. The frequencies of this decision in the two worlds give a lower bound on epsilon. For every event,
 (epsilon, delta)-DP requires P_1(event) <= e^epsilon P_0(event) + delta, and the same with the worlds exchanged.
 
-What is guaranteed: `play` returns a lower bound that is above the true epsilon with probability at most 1 - confidence.
-The true epsilon is the least for which the two worlds satisfy (epsilon, delta)-DP. So a true claim is refuted with at
-most this probability, for every mechanism and every statistic. The trials must be independent, and the threshold must
-not depend on the counted trials. If you play k games, each of them can fail with this probability.
+Guaranteed: `play` returns a lower bound that is above the true epsilon with probability at most 1 - confidence. The
+true epsilon is the smallest epsilon for which the two worlds satisfy (epsilon, delta)-DP. So a true claim is refuted
+with at most this probability, for every mechanism and every statistic. The trials must be independent, and the
+threshold must not depend on the counted trials. If you play k games, each of them can fail with this probability.
 
-What is not guaranteed: a low bound proves nothing. The statistic, the pair of neighbours or the number of trials may be
-too weak. With n trials in each world, the bound is at most about log(n) nats.
+Not guaranteed: a low bound proves nothing. The statistic, the pair of neighbours or the number of trials may be too
+weak. With n trials in each world, the bound is at most about log(n) nats.
 """
 
 import math
@@ -25,7 +25,7 @@ from nfa import require
 from nfa.audit.bounds import check_levels, check_trials, epsilon_lower_bound
 from nfa.audit.roc import auc as area
 
-MOST_THRESHOLDS = 500  # most thresholds that are tried on the tuning trials
+MOST_THRESHOLDS = 500  # largest number of thresholds that are tried on the tuning trials
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,16 +36,16 @@ class GameResult:
     ----------
     claimed_epsilon : float >= 0, inf if nothing is claimed
     delta : float in [0, 1), the delta of the claimed and the bounded epsilon
-    lower_bound : float >= 0; the true epsilon is at least this, with the confidence below
+    lower_bound : float >= 0; the true epsilon is at least this bound, with the confidence below
     confidence : float in (0, 1)
     trials : (n_0, n_1), counted trials in world 0 and in world 1
-    hits : (k_0, k_1), how many of these trials decided for world 1
-    tuning : int, uncounted trials in each world that chose the threshold; 0 if the threshold was given
+    hits : (k_0, k_1), the numbers of these trials that decided for world 1
+    tuning : int, trials in each world that chose the threshold and were not counted; 0 if the threshold was given
     threshold : float
-    high_means : 1 if scores of at least the threshold decide for world 1, 0 if scores of at most the threshold do, None
-        if both were counted
-    auc : float in [0, 1], probability that a counted score of world 1 is above one of world 0 (below, if high_means is
-        0)
+    high_means : 1 if scores of at least the threshold decide for world 1, 0 if scores of at most the threshold decide
+        for world 1, None if both events were counted
+    auc : float in [0, 1], probability that a counted score of world 1 is above a counted score of world 0, or below if
+        high_means is 0
     scores : the counted scores of the two worlds
     """
 
@@ -68,7 +68,7 @@ class GameResult:
 
     @property
     def words(self) -> str:
-        """The result in one or two sentences, which state only what the game has shown."""
+        """The result in one or two sentences."""
         shown = (
             f"With {100 * self.confidence:g} % confidence epsilon is at least {self.lower_bound:.4g} "
             f"at delta = {self.delta:g}"
@@ -100,26 +100,27 @@ def play(
     progress: Callable[[int, int], Any] | None = None,
     rng: np.random.Generator,
 ) -> GameResult:
-    r"""Play the game: sample both worlds, count how often the statistic decides for world 1, bound epsilon from below.
+    r"""Play the game: sample both worlds, count the decisions for world 1, and bound epsilon from below.
 
     .. math:: \epsilon \ge \log \frac{\underline{TPR} - \delta}{\overline{FPR}}, \qquad
               \epsilon \ge \log \frac{1 - \overline{FPR} - \delta}{1 - \underline{TPR}}
 
     Parameters
     ----------
-    sample : function (world, rng) -> output with world 0 or 1, or a pair of functions rng -> output; every call is an
-        independent run of the mechanism. With ``batch`` it takes one more argument, n, and returns n outputs stacked
-        along the first axis
-    statistic : function output -> float; with ``batch`` it takes the stack and returns n floats. It may use all
-        knowledge of D and D', and its values may be infinite
+    sample : function (world, rng) -> output with world 0 or 1, or a pair of functions rng -> output. Every call is an
+        independent run of the mechanism. With ``batch``, the function takes one more argument, n, and returns n outputs
+        stacked along the first axis
+    statistic : function output -> float. With ``batch``, the function takes the stack and returns n floats. It may use
+        all knowledge of D and D', and its values may be infinite
     claimed_epsilon : float >= 0; inf if nothing is claimed
     delta : float in [0, 1)
     trials : int >= 1, counted trials in each world, or (n_0, n_1)
     confidence : float in (0, 1), of the lower bound
-    threshold : float, fixed before any trial; None to choose it on separate trials
+    threshold : float, fixed before any trial; None to choose the threshold on separate trials
     tuning : int >= 1, trials in each world for this choice, by default the larger of the two numbers of counted trials
-    high_means : 1 if a high score is evidence for world 1; 0 for world 0; None if this is not known. Then it is chosen
-        on the tuning trials or, with a given threshold, both events are counted and share the error probability
+    high_means : 1 if a high score is evidence for world 1; 0 if it is evidence for world 0; None if this is not known.
+        With None and no threshold, the tuning trials decide. With None and a threshold, both events are counted and
+        share the error probability
     batch : int >= 1, number of trials in one call; None for one trial per call, without the argument n
     progress : function (done, all) of the number of trials, called from time to time
     rng : numpy.random.Generator
@@ -135,12 +136,12 @@ def play(
 
     Notes
     -----
-    Guarantee: P(lower bound > true epsilon) <= 1 - confidence; see the top of this file. The bounds on the rates are
-    those of Clopper and Pearson, which hold for every number of trials.
+    Guarantee: P(lower bound > true epsilon) <= 1 - confidence. See the top of this file. We use the bounds of Clopper
+    and Pearson on the rates, which hold for every number of trials.
 
     Examples
     --------
-    Randomised response that keeps a bit with probability 9/10 has epsilon = log 9 = 2.197, but 1 is claimed for it.
+    Randomised response that keeps a bit with probability 9/10 has epsilon = log 9 = 2.197. The claimed epsilon is 1.
 
     >>> def respond(bit, rng):
     ...     return bit if rng.random() < 0.9 else 1 - bit
@@ -178,7 +179,7 @@ def play(
         bounds = [epsilon_lower_bound(k, n, delta=delta, confidence=(1 + confidence) / 2) for k in (hits, below)]
     else:
         bounds = [epsilon_lower_bound(hits, n, delta=delta, confidence=confidence)]
-    ranks = stats.rankdata(np.concatenate(scores))  # equivalent to the scores, but finite
+    ranks = stats.rankdata(np.concatenate(scores))  # ranks have the same order as the scores, and are finite
     above = area(ranks[n[0] :], ranks[: n[0]])
     return GameResult(
         claimed_epsilon=float(claimed_epsilon),
@@ -196,7 +197,7 @@ def play(
 
 
 def projection(f0: np.ndarray, f1: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    r"""The best statistic under isotropic Gaussian noise: the output along the line through the two noiseless outputs.
+    r"""The best statistic under isotropic Gaussian noise: the projection on the line through the two noiseless outputs.
 
     .. math:: \Big\langle \text{output} - \frac{f_0 + f_1}{2},\; \frac{f_1 - f_0}{\|f_1 - f_0\|} \Big\rangle
 
@@ -215,8 +216,8 @@ def projection(f0: np.ndarray, f1: np.ndarray) -> Callable[[np.ndarray], np.ndar
 
     Notes
     -----
-    It increases with the likelihood ratio. So by Neyman and Pearson no statistic has a higher true positive rate at the
-    same false positive rate.
+    The statistic increases with the likelihood ratio. So by the lemma of Neyman and Pearson, no statistic has a higher
+    true positive rate at the same false positive rate.
 
     Examples
     --------
@@ -254,7 +255,7 @@ class _Worlds:
         scores = np.empty(n)
         size = self._batch or 1
         for start in range(0, n, size):
-            part = scores[start : start + size]  # the last part may have fewer
+            part = scores[start : start + size]  # the last part may be smaller
             output = self._draw[world](self._rng, *([len(part)] if self._batch else []))
             values = np.asarray(self._statistic(output), float)
             if values.shape != (part.shape if self._batch else ()):
@@ -269,13 +270,13 @@ class _Worlds:
 
 
 def _hits(scores, threshold: float, high_means: int | None) -> tuple[int, int]:
-    """How many scores of each world decide for world 1."""
+    """The number of scores of each world that decide for world 1."""
     k0, k1 = (int((s <= threshold if high_means == 0 else s >= threshold).sum()) for s in scores)
     return k0, k1
 
 
 def thresholds_of(scores) -> np.ndarray:
-    """Candidate thresholds: between the scores of both worlds, and dense at both ends, where the rates are small."""
+    """Candidate thresholds between the scores of both worlds, dense at both ends, where the rates are small."""
     pool = np.unique(np.concatenate(scores))
     with np.errstate(invalid="ignore"):
         middles = pool[:-1] / 2 + pool[1:] / 2
@@ -297,7 +298,7 @@ def _tune(scores, high_means: int | None, delta: float, confidence: float) -> tu
     for meaning, (k0, k1) in ((1, reach), (0, stay)):
         if high_means in (meaning, None):
             bounds = epsilon_lower_bound((k0, k1), n, delta=delta, confidence=confidence)
-            i = int(np.lexsort((k1 - k0, bounds))[-1])  # bounds can be equal (0 with few trials): take the widest gap
+            i = int(np.lexsort((k1 - k0, bounds))[-1])  # among equal bounds, take the widest gap
             choices.append((bounds[i], k1[i] - k0[i], thresholds[i], meaning))
     *_, threshold, meaning = max(choices)
     return float(threshold), meaning

@@ -1,4 +1,4 @@
-"""Membership by loss: a trained network has lower losses on its training examples, which alone can reveal them."""
+"""Membership by loss: a trained network has lower losses on its training examples. This can reveal these examples."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ CHUNK = 1000  # examples in one forward pass, to bound memory
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LossMembership:
-    """What the losses of a trained network reveal about its training examples. A low loss is evidence for a member.
+    """The losses of a trained network on members and on other examples. A low loss is evidence for a member.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class LossMembership:
     def advantage(self) -> float:
         """The largest difference between true and false positive rate over all thresholds, in [0, 1].
 
-        The threshold is chosen on the same losses, so this is above 0 even if the losses reveal nothing.
+        The threshold is chosen on the same losses, so the advantage is above 0 even if the losses reveal nothing.
         """
         false_positive, true_positive = roc(-self.member_losses, -self.other_losses)
         return float(np.max(true_positive - false_positive))
@@ -49,8 +49,8 @@ class LossMembership:
     def auc_error(self) -> float:
         r"""Standard error of `auc` if the losses reveal nothing, :math:`\sqrt{(a + b + 1) / (12 a b)}`.
 
-        An AUC within three standard errors of 1/2 is no evidence of leakage. Nor does it prove that there is none,
-        because better attacks exist.
+        An AUC within three standard errors of 1/2 is no evidence of leakage. It is also no proof that there is no
+        leakage, because better attacks exist.
         """
         a, b = len(self.member_losses), len(self.other_losses)
         return float(np.sqrt((a + b + 1) / (12 * a * b)))
@@ -89,7 +89,7 @@ def membership_by_loss(
     ----------
     net : Net, trained
     members : (x, y) as for `losses`, the training examples of the network
-    others : (x, y), examples of the same law that were not used in training, nor in the choice of settings
+    others : (x, y), examples of the same law that were used neither in training nor in the choice of settings
 
     Returns
     -------
@@ -101,14 +101,14 @@ def membership_by_loss(
 
     Notes
     -----
-    This is the weakest attack: it sees only the final network, so a low AUC is no guarantee. The attack is fair only if
-    members and others differ in nothing but membership. Published test sets are often drawn or cleaned separately from
-    the training set. Then the losses can differ even for a network that was trained on neither. To find out, run the
-    attack on such a network too.
+    This attack is weak, because it uses only the final network. So a low AUC is no guarantee. The attack is fair only
+    if members and others differ in nothing except membership. Published test sets are often drawn or cleaned separately
+    from the training set. Then the losses can differ even for a network that was trained on neither set. To test this,
+    run the attack also on such a network.
 
     Examples
     --------
-    A network whose output is its weight. It has learnt the targets 3, but not the others.
+    The output of this network is its weight 3. The losses of the members are 0, and the other losses are larger or 0.
 
     >>> from nfa import network, ops
     >>> net = network.Net((1,), [(network.Dense(1),)], loss=ops.squared_error, rng=np.random.default_rng(0))

@@ -1,7 +1,7 @@
-"""Records of every size in a dtype: do they move a rule by more than it states, or change its noise?
+"""Tests with records of every size in a dtype: does a record exceed the stated sensitivity, or change the noise?
 
-A clip that squares a norm overflows above the square root of the largest number, and underflows below that of the
-smallest. Noise that grows with a record reveals a large record.
+A clip that squares a norm overflows if the norm is above the square root of the largest number. It underflows if the
+norm is below the square root of the smallest number. Noise that grows with a record reveals a large record.
 """
 
 import math
@@ -16,7 +16,7 @@ DTYPES = (np.float64, np.float32)
 SIZES = 40  # sizes in each dtype
 PILOTS = tuple(10.0**k for k in (-30, -10, -6, -4, -3, -2, -1, 0, 1, 2, 3, 4, 6, 10, 30, 100))
 PILOT_RUNS = 40  # runs for each size and world
-SURE = 5.0  # number of standard errors from which two spreads count as different
+SURE = 5.0  # two spreads count as different if they differ by more than this number of standard errors
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -25,10 +25,11 @@ class Outlier:
 
     Parameters
     ----------
-    ratio : float >= 0, the distance between the two directions over the stated sensitivity; inf if one is not finite
+    ratio : float >= 0, the distance between the two directions over the stated sensitivity; inf if the distance is not
+        finite
     pair : NeighbourPair with this ratio
     size : float > 0, the largest entry of the record
-    raised : int >= 0, sizes at which the rule raised a ValueError in one or both worlds; they are not counted
+    raised : int >= 0, number of tests in which the rule raised a ValueError; these tests are not counted
     """
 
     ratio: float
@@ -53,14 +54,14 @@ def rounding(dtype) -> float:
 
 
 def resized(pair: NeighbourPair, size: float, *, entries: slice = slice(None), both: bool = True) -> NeighbourPair:
-    """The same pair with the records in which the worlds differ, and their copies, scaled to a size.
+    """The same pair with scaled records: the records in which the worlds differ, and their copies.
 
     Parameters
     ----------
     pair : NeighbourPair
     size : float > 0, largest absolute value of these entries after scaling, in the pair's dtype
     entries : the entries of a record, as a flat vector, that are scaled
-    both : whether world 0's record is scaled too, if world 0 has a record of its own
+    both : whether world 0's record is also scaled, if world 0 has its own record
     """
 
     def grown(record: np.ndarray) -> np.ndarray:
@@ -75,16 +76,16 @@ def resized(pair: NeighbourPair, size: float, *, entries: slice = slice(None), b
 
 
 def outlier(answer: Answer, stated: StatedSensitivity, pairs: Sequence[NeighbourPair]) -> Outlier:
-    """The largest ratio over the sizes of a dtype, from the smallest number to the largest, in both dtypes.
+    """The largest ratio over sizes from the smallest to the largest number of a dtype, in both dtypes.
 
     Either the whole record has this size, or only its first entry. If a record is replaced, either both records have
-    it, or one. The networks are those of the pairs, and the same without the weights of the first layer. Without these
-    weights no activation saturates, so the gradient is as large as the record.
+    this size, or only world 1's record. We use the networks of the pairs, and the same networks with the weights of the
+    first layer set to 0. With these zeros, no activation saturates, so the gradient is as large as the record.
 
     Parameters
     ----------
     answer, stated : as for `nfa.audit.worst_neighbours.search`
-    pairs : at least one NeighbourPair; the records keep their directions
+    pairs : at least one NeighbourPair; only the sizes of the records change
     """
     raised, best = 0, Outlier(ratio=0.0, pair=pairs[0], size=float(np.abs(pairs[0].x[1][-1]).max()), raised=0)
     there = [one for pair in pairs for one in (pair, _blind(pair))]
@@ -101,7 +102,8 @@ def outlier(answer: Answer, stated: StatedSensitivity, pairs: Sequence[Neighbour
                     except ValueError:
                         raised += 1
                         continue
-                    # If sizes have equal ratios up to rounding, the first is reported, on every processor.
+                    # If the ratios of two sizes are equal up to rounding, the first size is reported, on every
+                    # processor.
                     ahead = 1.0 if reached > 1 + slack else 1 + slack
                     if reached > best.ratio * ahead:
                         best = Outlier(ratio=reached, pair=grown, size=float(size), raised=0)
@@ -111,9 +113,9 @@ def outlier(answer: Answer, stated: StatedSensitivity, pairs: Sequence[Neighbour
 def most_telling(
     run: Callable, pair: NeighbourPair, answer: Answer, stated: StatedSensitivity, rng: np.random.Generator
 ) -> NeighbourPair:
-    """The same pair with the size of the record at which the spread of the noise differs most between the two worlds.
+    """The pair with the size of the record at which the spreads of the noise in the two worlds differ most.
 
-    If no difference is larger than chance, it is the size at which the distance between the directions is largest.
+    If no difference is larger than chance, we take the size at which the distance between the directions is largest.
 
     Parameters
     ----------
@@ -132,7 +134,7 @@ def most_telling(
 
 
 def _spread_apart(run: Callable, pair: NeighbourPair, rng: np.random.Generator) -> float:
-    """The difference between the spreads of a few runs in each world, in standard errors."""
+    """The difference between the spreads of the two worlds in a few runs, in standard errors."""
     spreads = []
     for world in (0, 1):
         runs = np.nan_to_num([run(pair, world, rng) for _ in range(PILOT_RUNS)], posinf=1e300, neginf=-1e300)
@@ -150,7 +152,7 @@ def _blind(pair: NeighbourPair) -> NeighbourPair:
 
 
 def _cast(pair: NeighbourPair, dtype) -> NeighbourPair:
-    """The same pair in another dtype. Values outside its range become its largest number."""
+    """The same pair in another dtype. Values outside the range of the dtype are clipped to its largest number."""
 
     def cast(a: np.ndarray) -> np.ndarray:
         largest = float(np.finfo(dtype).max)

@@ -1,10 +1,13 @@
-"""The audit of any rule that declares its release: its own `mechanism` compared with what the rule does.
+"""The audit of any rule with a stated mechanism: the audit compares the outputs of the rule with its `mechanism`.
 
-The audit answers four questions. How far can one record move the direction without noise
-(`nfa.audit.worst_neighbours`), at every size of the record (`nfa.audit.outliers`)? Does every number have as much noise
-as stated, also for an empty batch? Does the rule's state carry a record to later steps (`nfa.audit.state`)? Can two
-batches be distinguished more often than the stated sensitivity and noise allow, by one step or by several with the
-state (`nfa.audit.rule_games`)?
+The audit answers four questions:
+
+- How far can one record move the direction without noise (`nfa.audit.worst_neighbours`), at every size of the record
+  (`nfa.audit.outliers`)?
+- Does every released value have as much noise as stated, also for an empty batch?
+- Does the rule's state carry information about a record to later steps (`nfa.audit.state`)?
+- Can an attacker distinguish two batches better than the stated sensitivity and noise allow, from one step or from
+  several steps with the state (`nfa.audit.rule_games`)?
 """
 
 import math
@@ -25,17 +28,17 @@ from nfa.mechanism import Mechanism
 from nfa.noise import Streams
 
 DRAWS, CLIMBS, EVALUATIONS = 200, 3, 1000  # settings of the search
-STEPS = 4  # steps of the game over consecutive steps
+STEPS = 4  # number of steps of the game on consecutive steps
 FEWER = 2  # factor by which that game has fewer runs
-PILOT_STREAM = 100  # noise stream of pilot runs; the games count theirs from 1
-RUNS = 400  # runs that measure the noise of each number
-DRAWS_PAIRS = 20  # random pairs on which two seeds must give the same direction, except for the normals
-STATE_PAIRS = 30  # random pairs on which the audit measures what the state carries to later steps
+PILOT_STREAM = 100  # noise stream of pilot runs; the games use the streams from 1 on
+RUNS = 400  # runs that measure the noise of each value
+DRAWS_PAIRS = 20  # random pairs on which two seeds must give the same direction if all normals are 0
+STATE_PAIRS = 30  # random pairs on which the audit measures the effect of the state on later steps
 DRAWS_STREAM, STATE_STREAM = 2, 3  # data streams, in addition to those of the search and of the first pair
 
 
 def moved(claim: Claim, settings: AuditOptions, *, draws: int, climbs: int, evaluations: int) -> SearchResult:
-    """The search for the neighbours that move the rule most, in units of the stated sensitivity."""
+    """The result of the search for the neighbours with the largest distance, in units of the stated sensitivity."""
     return search(
         _answer(claim),
         _stated(claim),
@@ -48,12 +51,13 @@ def moved(claim: Claim, settings: AuditOptions, *, draws: int, climbs: int, eval
 
 
 def least_noise(claim: Claim, pair: NeighbourPair, settings: AuditOptions) -> tuple[float, float]:
-    """The least standard deviation of a released number over the stated one, and the limit below which it is too small.
+    """The smallest standard deviation of a released value over the stated one, and a limit for this quotient.
 
     Returns
     -------
-    least : float >= 0, over all numbers, on both batches of the pair, from `RUNS` runs each
-    enough : float; if the noise is as stated, the least falls below it with probability at most 1 - confidence
+    least : float >= 0, smallest quotient over all values and both batches of the pair, from `RUNS` runs on each batch
+    enough : float, the limit. If the noise is as stated, ``least`` is below ``enough`` with probability at most
+        1 - confidence
     """
     said, rng = claim.mechanism(pair.net, pair.B), Streams(settings.seed)("noise", 0)
     found = [
@@ -71,8 +75,8 @@ def least_noise(claim: Claim, pair: NeighbourPair, settings: AuditOptions) -> tu
 def pairs_of(claim: Claim, found: SearchResult, settings: AuditOptions) -> dict[str, NeighbourPair]:
     """The pairs of batches for the games of one step, by name.
 
-    The first is the pair that the search found. The second has the record at the size at which the noise reveals most,
-    without other records if one world's sum lacks it.
+    The first pair is the result of the search. In the second pair, the record has the size from `most_telling`. If the
+    record is missing in one world's sum, the second pair has no other records.
     """
     pair = found.pair
     if pair.adjacency in LEFT_OUT:
@@ -96,23 +100,23 @@ def audit(
     climbs: int = CLIMBS,
     evaluations: int = EVALUATIONS,
 ) -> Report:
-    """All parts of the audit. The headline is the largest lower bound on the epsilon of one step.
+    """All parts of the audit. The main result is the largest lower bound on the epsilon of one step.
 
     Parameters
     ----------
     claim : Claim
     settings : AuditOptions; all games share the error probability
-    steps : int >= 2, steps of the game over consecutive steps
+    steps : int >= 2, number of steps of the game on consecutive steps
     draws, climbs, evaluations : as for `nfa.audit.worst_neighbours.search`
 
     Raises
     ------
     NoGuarantee : if the rule's own mechanism raises it
-    ValueError : if the mechanism states a law other than the Gaussian, or if the rule draws more than normals; if there
-        are fewer than two steps
+    ValueError : if the mechanism states a law other than the Gaussian, if the rule draws random numbers other than
+        normals, or if there are fewer than two steps
     """
     require.whole(2, steps=steps)
-    # Many small products, which more threads would slow down. Overflows are allowed: the audit reports their results.
+    # More threads would slow down the many small products. Overflows are allowed, because the audit reports them.
     with threadpool_limits(1), np.errstate(all="ignore"):
         first = claim.draw(Streams(settings.seed)("data", 1))
         said = claim.mechanism(first.net, first.B)
@@ -181,12 +185,13 @@ def games(
     steps: int = STEPS,
     carried: Carried | None = None,
 ) -> list[GameOutcome]:
-    """The games of one step, a game of several steps on the first pair, and a game on rare events if some were seen.
+    """The games of one step, a game of several steps on the first pair, and a game on rare events if some occurred.
 
-    If the state carries a record to later steps, one game ends with the step that the record moves most.
+    If the state carries information about a record to later steps, one game ends with the step that the record changes
+    most.
 
-    Each game has an equal share of the error probability, whether it is played or not. So a rule that satisfies what it
-    states is refuted by any game with probability at most 1 - confidence.
+    Each game has an equal share of the error probability, whether the game is played or not. So if the stated mechanism
+    is correct, the probability that any game refutes it is at most 1 - confidence.
 
     Parameters
     ----------
@@ -194,7 +199,7 @@ def games(
     pairs : at least one pair of batches by name
     settings : AuditOptions
     steps : int >= 2
-    carried : Carried, the result for the state; None if it carries nothing
+    carried : Carried, the result for the state; None if the state carries no information about the record
     """
     several = {f"{steps} steps": Steps(claim=claim, pair=next(iter(pairs.values())), steps=steps)}
     if carried is not None:
@@ -225,13 +230,13 @@ def _stated(claim: Claim) -> StatedSensitivity:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _ThroughState:
-    """The result of the search for a state that carries a record to later steps.
+    """The result of the search for information that the state carries to later steps.
 
     Parameters
     ----------
     kept : bool, whether the rule writes anything into its state
     pairs : int >= 0, number of pairs on which the search could run
-    most : Carried, the largest of all; None if there is none
+    most : Carried, the result with the largest distance in units of the stated sensitivity; None if there is no result
     """
 
     kept: bool
@@ -240,7 +245,7 @@ class _ThroughState:
 
 
 def _through_state(claim: Claim, pairs: list[NeighbourPair], settings: AuditOptions) -> _ThroughState:
-    """Search for what the state carries to later steps, on these pairs and on random ones."""
+    """Search for information that the state carries to later steps, on these pairs and on random pairs."""
     if not remembers(claim.rule, pairs[0]):
         return _ThroughState(kept=False, pairs=0, most=None)
     rng, asked, most = Streams(settings.seed)("data", STATE_STREAM), 0, None

@@ -2,9 +2,9 @@
 
 World 0 runs the rule on D, world 1 on a neighbour D'. The score of a run is its release, projected on the line through
 the two noiseless directions: N(-shift / 2, std^2) in world 0, N(shift / 2, std^2) in world 1. At a small delta, the
-exact epsilon comes from rare events, and a few thousand runs see none of them. So the bound for any law
-(`nfa.audit.game`) stays well below it. If the noise is known to be Gaussian, frequent events are enough. They bound
-shift / std, and so the whole curve of epsilon over delta.
+exact epsilon depends on rare events, which do not occur in a few thousand runs. So the bound for any law
+(`nfa.audit.game`) is far below the exact epsilon. If the noise is known to be Gaussian, frequent events are enough.
+They bound shift / std, and this quotient determines epsilon at every delta.
 """
 
 import math
@@ -31,7 +31,7 @@ class Pair:
     ----------
     rule : function (x, y, *, sigma, rng) -> (dW, db), a private rule with all other arguments bound
     x, y : pairs of arrays for world 0 and world 1
-    sigma : float > 0, the sigma of the rule
+    sigma : float > 0, the setting sigma of the rule
     """
 
     rule: Callable
@@ -62,8 +62,8 @@ class GameSummary:
     trials : int, counted runs in each world
     claims : name -> epsilon claimed at the game's delta
     exact : float, the exact epsilon of Gaussian noise of this size on this pair; None if there is no formula
-    lower_bound : float >= 0, below the true epsilon with the game's confidence if the noise is Gaussian; None if this
-        bound was not computed
+    lower_bound : float >= 0, lower bound on the true epsilon with the game's confidence if the noise is Gaussian; None
+        if this bound was not computed
     any_law : float >= 0, the lower bound for every kind of noise
     auc : float in [0, 1], the AUC of the scores
     """
@@ -77,7 +77,7 @@ class GameSummary:
     auc: float
 
     def as_json(self) -> dict[str, Any]:
-        """The numbers under the names of `--json`."""
+        """The numbers, by the names in the output of `--json`."""
         return {
             "game": self.name,
             "trials": [self.trials, self.trials],
@@ -95,13 +95,13 @@ def flat(dW: list, db: list) -> np.ndarray:
 
 
 def shift_lower_bound(hits, trials: int | tuple[int, int], *, confidence: float) -> float:
-    r"""Lower bound on mu = shift / std of Gaussian noise, from how often one event happened in each world.
+    r"""Lower bound on mu = shift / std of Gaussian noise, from the counts of one event in each world.
 
     .. math:: \mu \ge \Phi^{-1}(\underline{p_1}) - \Phi^{-1}(\overline{p_0})
 
     Parameters
     ----------
-    hits : (k_0, k_1), how often an event, fixed before the trials, happened in world 0 and in world 1
+    hits : (k_0, k_1), the counts of an event in world 0 and in world 1. The event must be fixed before the trials
     trials : int >= 1 in each world, or (n_0, n_1)
     confidence : float in (0, 1)
 
@@ -115,16 +115,16 @@ def shift_lower_bound(hits, trials: int | tuple[int, int], *, confidence: float)
 
     Notes
     -----
-    Guarantee: the bound is above the true mu with probability at most 1 - confidence. By Neyman and Pearson, an event
-    of probability p_0 under N(0, 1) has at most Phi(Phi^{-1}(p_0) + mu) under N(mu, 1). The same holds after a
-    randomised map of the two laws, and for steps whose squares add up to mu^2. Suppose a mechanism adds Gaussian noise
-    of a known size. Then a bound above its sensitivity / std refutes this pair of numbers, whatever the true law of the
-    noise is.
+    Guarantee: the bound is above the true mu with probability at most 1 - confidence. Consider an event of probability
+    p_0 under N(0, 1). By the lemma of Neyman and Pearson, its probability under N(mu, 1) is at most Phi(Phi^{-1}(p_0) +
+    mu). The same holds after a randomised map of the two laws. It also holds for several steps if the squares of their
+    shifts / std add up to mu^2. Suppose that a mechanism states Gaussian noise of a given size. If the bound is above
+    the stated sensitivity / std, it refutes these two numbers, for every true law of the noise.
 
     Examples
     --------
-    Ten of ten at 1 - 2^{-9}, with half of the error on each side: p_1 >= 1/2 and p_0 <= 1/2 give no bound yet. Twenty
-    of twenty: the probabilities are 2^{-1/2} and 1 - 2^{-1/2}.
+    The confidence is 1 - 2^{-9}, and each side has half of the error. Ten hits in ten trials give p_1 >= 1/2 and p_0 <=
+    1/2, so the bound is 0. Twenty hits in twenty trials give the probabilities 2^{-1/2} and 1 - 2^{-1/2}.
 
     >>> round(shift_lower_bound((0, 10), 10, confidence=1 - 2**-9), 12)
     0.0
@@ -146,9 +146,10 @@ def epsilon_of_shift(mu: float, delta: float) -> float:
 
 
 def rare_threshold(mu: float, n: int, *, delta: float, confidence: float) -> float:
-    """The threshold on scores of N(-mu/2, 1) and N(mu/2, 1) whose expected counts in n runs each give the best bound.
+    """The best threshold for scores of N(-mu/2, 1) and N(mu/2, 1): its expected counts in n runs give the best bound.
 
-    It depends only on numbers that are fixed before the trials, so no trial is needed to choose it.
+    The threshold depends only on numbers that are fixed before the trials, so we need no trials to choose the
+    threshold.
     """
     t = np.linspace(-mu / 2, mu / 2 + 5, 1001)
     expected = [np.rint(n * ndtr(-(t - mean))).astype(int) for mean in (-mu / 2, mu / 2)]
@@ -168,7 +169,8 @@ def measure(
     settings: AuditOptions,
     stream: int,
 ) -> GameSummary:
-    """Play on scores that are N(-shift / 2, std^2) and N(shift / 2, std^2) if rule and noise are as stated.
+    """Play a game with scores of the laws N(-shift / 2, std^2) and N(shift / 2, std^2), if rule and noise are as
+    stated.
 
     Parameters
     ----------
@@ -206,14 +208,14 @@ def measure(
 
 
 def measure_pair(name: str, pair: Pair, **rest) -> GameSummary:
-    """`measure` on single runs of a rule, projected on the line through its two noiseless directions."""
+    """The result of `measure` for single steps, projected on the line through the two noiseless directions."""
     f0, f1 = pair.noiseless()
     shift = float(np.linalg.norm(f1 - f0))
     return measure(name, pair.release, projection(f0, f1), shift=shift, std=pair.sigma, **rest)
 
 
 def number(value: float | None) -> str:
-    """The number as tables show it; an empty text for None."""
+    """The number as text for tables; an empty text for None."""
     return "" if value is None else f"{value:.4g}"
 
 

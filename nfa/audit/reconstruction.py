@@ -1,4 +1,4 @@
-"""Attacks that reconstruct records: a trial of all data sets, and an input that increases a network's confidence."""
+"""Attacks that reconstruct records: trying all data sets, and gradient ascent on the input of a network."""
 
 import itertools
 import math
@@ -11,11 +11,11 @@ from nfa.network import Net, forward
 
 
 def n_data_sets(*, values: int, n: int) -> int:
-    r"""The number of data sets of n records, in any order, if a record can have this number of values.
+    r"""The number of data sets of n records if a record can have k values. The order of the records does not count.
 
     .. math:: \binom{k + n - 1}{n}
 
-    With k = 2^d values, for records of d bits, it is at least 2^(d n) / n!.
+    For records of d bits, k = 2^d. Then the number is at least 2^(d n) / n!.
 
     Source: [berthier2019:brute-force]
 
@@ -39,13 +39,13 @@ def n_data_sets(*, values: int, n: int) -> int:
 def reconstruct_by_brute_force(
     train: Callable[[list], np.ndarray], values: Sequence, *, n: int, result: np.ndarray, tolerance: float = 1e-9
 ) -> list[list]:
-    """Train on every data set of n records, and return those that give the published result.
+    """Train on every data set of n records, and return the data sets that give the published result.
 
     Source: [berthier2019:brute-force]
 
     Parameters
     ----------
-    train : function from a list of n records to the trained parameters, an array; it must not be random
+    train : function from a list of n records to the array of the trained parameters. It must not be random
     values : sequence of all values that a record can have
     n : int >= 1, the number of records
     result : array, the published parameters
@@ -53,8 +53,8 @@ def reconstruct_by_brute_force(
 
     Returns
     -------
-    found : list of data sets, each as a list of records in the order of ``values``. If there is only one, training can
-        be inverted here. The time is `n_data_sets` trainings.
+    found : list of data sets, each as a list of records in the order of ``values``. If there is only one, the published
+        result reveals the data set. The function trains `n_data_sets` times.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def reconstruct_by_brute_force(
 
     Examples
     --------
-    The mean of two bits reveals both, up to their order.
+    The mean of two bits reveals both bits, up to their order.
 
     >>> reconstruct_by_brute_force(lambda bits: np.array([np.mean(bits)]), (0, 1), n=2, result=np.array([0.5]))
     [[0, 1]]
@@ -110,7 +110,7 @@ def input_gradient(net: Net, x: np.ndarray, label: int) -> np.ndarray:
     z, _ = forward(net, x)
     y = np.zeros(z[net.L].shape)
     y[:, label] = 1
-    v: list = [0.0] * (net.L + 1)  # v[l]: the loss, which is -log y_hat_c, by h[l]
+    v: list = [0.0] * (net.L + 1)  # v[l]: derivative of the loss, -log y_hat_c, with respect to h[l]
     for l in range(net.L, 0, -1):
         dz = net.loss.error(z[l], y) if l == net.L else net.pull(l, z, v[l])
         back = net.map[l].transpose(net.W[l], dz)
@@ -120,14 +120,14 @@ def input_gradient(net: Net, x: np.ndarray, label: int) -> np.ndarray:
 
 
 def gradient_by_queries(answer: Callable[[np.ndarray], float], x: np.ndarray, *, width: float = 1e-4) -> np.ndarray:
-    """The same derivative from queries alone: two queries for each number of the input.
+    """The derivative of `input_gradient` from queries only: two queries for each value of the input.
 
     Source: [berthier2019:gradient-ascent]
 
     Parameters
     ----------
     answer : function from an input to a number, such as the logarithm of a confidence
-    x : array of d numbers, of any shape
+    x : array of d values, of any shape
     width : float > 0, half the distance between the two inputs
 
     Returns
@@ -154,7 +154,7 @@ def ascend(gradient: Callable[[np.ndarray], np.ndarray], x: np.ndarray, *, lr: f
 
     Parameters
     ----------
-    gradient : function from an input to an array of its shape
+    gradient : function from an input to an array of the same shape
     x : array, the start
     lr : float > 0
     steps : int >= 1

@@ -16,16 +16,16 @@ def _silent(name: str, done: int, of: int) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class AuditOptions:
-    """The options of the caller. An audit ignores those that it does not use.
+    """The options of the caller. An audit ignores the options that it does not use.
 
     Parameters
     ----------
     trials : int >= 1, counted trials in each world of the distinguishing game
-    confidence : float in (0, 1), of the lower bound on epsilon
+    confidence : float in (0, 1), confidence of the lower bound on epsilon
     delta : float in (0, 1), the delta of the claimed and the bounded epsilon
     seed : int >= 0
     data_dir : folder that is searched for data first, as for `nfa.data.load`
-    picture : whether to compute also what only the picture shows
+    picture : whether to compute also the values that only the picture shows
     progress : function (name, done, all) that receives the progress of each part
 
     Raises
@@ -49,7 +49,7 @@ class AuditOptions:
         require.whole(0, **{"the seed": self.seed})
 
     def at_most(self, world_0: int, world_1: int) -> tuple[int, int]:
-        """The number of runs in the two worlds: the chosen number of trials, but at most these."""
+        """The numbers of runs in the two worlds: the chosen number of trials, but at most the given numbers."""
         return min(self.trials, world_0), min(self.trials, world_1)
 
 
@@ -61,7 +61,7 @@ class Part:
     ----------
     heading : str
     before, after : paragraphs
-    columns : headings of the table; () for none
+    columns : headings of the table; () for no table
     rows : tuples of str, as many as columns
     """
 
@@ -80,15 +80,15 @@ class Report:
     ----------
     target : name of the audit
     claimed_epsilon : float >= 0, inf if nothing is claimed
-    lower_bound : float >= 0, inf allowed; the true epsilon is at least this, with the confidence below
+    lower_bound : float >= 0, inf allowed; the true epsilon is at least this bound, with the confidence below
     confidence : float in (0, 1]; 1 for an exactly computed bound
     auc : float in [0, 1], the AUC of the game behind the lower bound
     delta : float in [0, 1)
     title : str, one line
     parts : the parts that are printed, in order
     details : further numbers and texts for `--json`
-    drawn : the data of a picture; None if there is none
-    not_looked_at : what the audit has not tested, one phrase each; () if the target's own text states it
+    drawn : the data of a picture; None if there is no picture
+    not_looked_at : phrases that name cases that the audit has not tested; () if the target's own text names these cases
     """
 
     target: str
@@ -126,7 +126,7 @@ class Target:
     about : one line
     audit : function AuditOptions -> Report
     trials : int, counted trials in each world if the caller gives no number
-    draw : function (path, report) that writes a picture; None if there is none
+    draw : function (path, report) that writes a picture; None if there is no picture
     """
 
     name: str

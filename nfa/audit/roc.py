@@ -1,11 +1,11 @@
-"""How well a score separates members from others: the ROC curve and the area under it."""
+"""The ROC curve and the area under it. They measure how well a score separates members from others."""
 
 import numpy as np
 from scipy.stats import rankdata
 
 
 def roc(members, others) -> tuple[np.ndarray, np.ndarray]:
-    """Share of others and share of members whose score is at least each threshold.
+    """The share of others and the share of members with a score of at least each threshold.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def roc(members, others) -> tuple[np.ndarray, np.ndarray]:
 
 
 def auc(members, others) -> float:
-    """The probability that a member scores higher than another example, ties counting half: the area under `roc`.
+    """The area under `roc`: the probability that a member has a higher score than another example. Ties count half.
 
     Parameters
     ----------

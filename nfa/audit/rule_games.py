@@ -1,8 +1,8 @@
-"""Distinguishing games on any rule: one step, or several with the rule's state, with scores learnt from training runs.
+"""Distinguishing games on any rule, on one step or on several steps with the rule's state. Scores are learnt from runs.
 
-A game has three sets of runs. The scores are learnt from the first (`nfa.audit.scores`). One score and a threshold are
-chosen on the second. The third is counted. So the counted event is fixed before its runs. Exact bounds on its two
-probabilities therefore give a valid lower bound on epsilon, for every score.
+A game has three sets of runs. We learn the scores from the first set (`nfa.audit.scores`). We choose one score and a
+threshold on the second set. We count the third set. So the counted event is fixed before the counted runs. Exact bounds
+on its two probabilities therefore give a valid lower bound on epsilon, for every score.
 """
 
 import math
@@ -26,7 +26,7 @@ from nfa.noise import Streams
 
 CHUNK = 500  # runs whose outputs are in memory at the same time
 MOST_RUNS = 50  # largest number of runs of the game on rare events, as a multiple of the counted runs
-LEAST_HITS = 50  # hits that this game needs, of twice as many expected: fewer come once in ten million times
+LEAST_HITS = 50  # hits that this game needs. Twice as many are expected, and the probability of fewer is about 1e-7
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -36,11 +36,11 @@ class Claim:
     Parameters
     ----------
     name : str
-    rule : function (net, B, x, y, rng, state) -> (dW, db), with all other arguments bound; state is a dict that one run
-        keeps from step to step, empty at the start
-    quiet : function (net, B, x, y, seed, state) -> (dW, db), the same without noise; if the rule draws nothing else, it
-        returns the same for all seeds
-    mechanism : function (net, B) -> Mechanism, of law "gaussian"
+    rule : function (net, B, x, y, rng, state) -> (dW, db), with all other arguments bound. state is a dict that a run
+        passes from step to step. It is empty at the start
+    quiet : function (net, B, x, y, seed, state) -> (dW, db), the rule without noise. If the rule draws no other random
+        numbers, the result is the same for all seeds
+    mechanism : function (net, B) -> Mechanism with the law "gaussian"
     draw : function rng -> NeighbourPair, see `nfa.audit.worst_neighbours.draw_pair`
     not_drawn : phrases for the report about what `draw` never draws
     """
@@ -55,7 +55,7 @@ class Claim:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Steps:
-    """Consecutive steps on one pair as one game. The record takes part in the first steps, and then leaves.
+    """Consecutive steps on one pair as one game. The record is in the batches of the first steps only.
 
     A step without the record has world 0's batch in both worlds. So noise that is used twice appears in the difference
     of two steps, and noise that is subtracted later appears in their sum.
@@ -65,7 +65,7 @@ class Steps:
     claim : Claim
     pair : NeighbourPair
     steps : int >= 1
-    first : int in 1 .. steps, number of steps in which the record takes part; None for half of them
+    first : int in 1 .. steps, number of steps with the record; None for half of the steps, rounded up
     """
 
     claim: Claim
@@ -75,12 +75,12 @@ class Steps:
 
     @property
     def uses(self) -> int:
-        """Number of steps in which the record takes part."""
+        """Number of steps with the record."""
         return (self.steps + 1) // 2 if self.first is None else self.first
 
     @property
     def stated(self) -> float:
-        """The distance between the two worlds over the stated noise of all steps: sqrt(uses) times that of one step."""
+        """The stated distance over the stated noise for all steps together: sqrt(uses) times the value for one step."""
         return math.sqrt(self.uses) / self.claim.mechanism(self.pair.net, self.pair.B).noise_multiplier
 
     @property
@@ -109,7 +109,7 @@ class Steps:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GameOutcome:
-    """A game, and the event that decided it.
+    """The result of a game, and the counted event.
 
     Parameters
     ----------
@@ -144,13 +144,15 @@ def distinguish(name: str, game: Steps, settings: AuditOptions, *, stream: int) 
     ----------
     name : str, name of the game in the progress and the tables
     game : Steps
-    settings : AuditOptions; its trials are the counted runs in each world, and the same number is used before
+    settings : AuditOptions; its trials are the counted runs in each world. The first two sets together have as many
+        runs
     stream : int, number of the noise stream, different for every game
 
     Notes
     -----
-    Two events are counted, each with half of the error probability. One bounds the distance between the worlds in units
-    of the noise (`nfa.audit.private_game.shift_lower_bound`). The other is rare and bounds epsilon for any law.
+    We count two events, each with half of the error probability. The first event bounds the distance between the worlds
+    in units of the noise (`nfa.audit.private_game.shift_lower_bound`). The second event is rare and bounds epsilon for
+    any law.
     """
     n, rng, ends = settings.trials, Streams(settings.seed)("noise", stream), game.ends
     before = max(n // 2, 2)
@@ -161,7 +163,7 @@ def distinguish(name: str, game: Steps, settings: AuditOptions, *, stream: int) 
     scores = learn((learnt[0], learnt[1]), ends, game.steps, rng)
     tuned = _scored(game, scores, before, rng, progress)
     low, high = clopper_pearson(np.arange(before + 1), before, error=(1 - confidence) / 2)
-    with np.errstate(divide="ignore"):  # a bound of 0 gives no information: -inf
+    with np.errstate(divide="ignore"):  # a bound of 0 becomes -inf, which gives no information
         by_shift = _choose(tuned, ndtri(low), ndtri(high))
         by_event = _choose(tuned, np.log(np.maximum(low - settings.delta, 0)), np.log(high))
     counted = _scored(game, {one: scores[one] for one in {by_shift[0], by_event[0], "coincidences"}}, n, rng, progress)
@@ -178,9 +180,10 @@ def distinguish(name: str, game: Steps, settings: AuditOptions, *, stream: int) 
 
 
 def runs_needed(outcome: GameOutcome, game: Steps, settings: AuditOptions) -> float:
-    """Runs in each world with which `rare_events` is likely to refute, from the runs so far; inf if above `MOST_RUNS`.
+    """Runs in each world with which `rare_events` probably refutes the claim; inf if this number is too large.
 
-    They are enough if the event has half of the rate at which it was seen in one world, and never occurs in the other.
+    We take the frequency of the event in the runs so far. The runs are enough if the event occurs in one world with
+    half of this frequency, and never in the other world. The largest allowed number is `MOST_RUNS` times the trials.
     """
     rate, n = max(outcome.alike) / outcome.runs, settings.trials
     while n <= MOST_RUNS * settings.trials:
@@ -195,17 +198,17 @@ def runs_needed(outcome: GameOutcome, game: Steps, settings: AuditOptions) -> fl
 
 
 def rare_events(game: Steps, outcome: GameOutcome, settings: AuditOptions, *, stream: int) -> GameOutcome:
-    """The game on noise that is missing or used twice, if there were such cases.
+    """The game on noise that is missing or used twice, if the other games had such cases.
 
-    The event is fixed in advance: `nfa.audit.scores.Ends.coincidences` decides for the world in which the event was
-    more frequent. So all runs are counted.
+    The event is fixed before the runs: `nfa.audit.scores.Ends.coincidences` decides for the world in which the event
+    was more frequent in the other games. So all runs are counted.
     """
     n, rng, ends = settings.trials, Streams(settings.seed)("noise", stream), game.ends
     name = f"{outcome.summary.name}, rare events"
     sign = 1 if outcome.alike[1] >= outcome.alike[0] else -1
     counted = _scored(game, {"": ends.coincidences}, n, rng, _progress(name, settings, 2 * n))[""]
     seen = (int((sign * counted[0] > 0).sum()), int((sign * counted[1] > 0).sum()))
-    hits = seen[::sign]  # occurrences of the event in the world that it is evidence against, and in the other
+    hits = seen[::sign]  # occurrences of the event in the other world, and in the world for which it is evidence
     confidence = (1 + settings.confidence) / 2
     mu = shift_lower_bound(hits, n, confidence=confidence)
     event = float(epsilon_lower_bound(hits, n, delta=settings.delta, confidence=confidence))
@@ -213,7 +216,7 @@ def rare_events(game: Steps, outcome: GameOutcome, settings: AuditOptions, *, st
 
 
 def _outcome(name: str, game: Steps, settings: AuditOptions, mu, event, area, score, alike, runs) -> GameOutcome:
-    """The result of a game, from its two bounds, which are for all its steps together."""
+    """The result of a game from its two bounds. The bounds are for all steps together."""
     return GameOutcome(
         summary=GameSummary(
             name=name,
@@ -232,7 +235,7 @@ def _outcome(name: str, game: Steps, settings: AuditOptions, mu, event, area, sc
 
 
 def _scored(game: Steps, scores: dict[str, Score], n: int, rng, progress: Callable[[int], None]) -> dict[str, list]:
-    """Each score for n fresh runs of world 0 and of world 1."""
+    """The values of each score for n fresh runs of world 0 and of world 1."""
     found: dict[str, list] = {name: [] for name in scores}
     for world in (0, 1):
         parts: dict[str, list] = {name: [] for name in scores}

@@ -1,7 +1,7 @@
-"""Scores that distinguish two worlds by more than their means: spread, correlation, noise that is missing or reused.
+"""Scores that distinguish two worlds by means, spread and correlation, and by missing or reused noise.
 
-A score is learnt from separate runs and may be any function. The counted event, on fresh runs, was fixed before these
-runs. So the bounds of `nfa.audit.bounds` hold for every learnt score.
+A score is learnt from separate runs and may be any function. The event is fixed before the counted runs. So the bounds
+of `nfa.audit.bounds` hold for every learnt score.
 """
 
 from collections.abc import Callable
@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-Score = Callable[[np.ndarray], np.ndarray]  # (n, k) outputs -> (n,) scores; a high one is evidence for world 1
+Score = Callable[[np.ndarray], np.ndarray]  # (n, k) outputs -> (n,) scores; a high score is evidence for world 1
 
 MOST_NUMBERS = 400  # largest number of entries of an output whose covariance is estimated
-LEADING = (1, 4, None)  # number of lines along which the covariances differ most; None for all
-FARTHEST = 1e6  # in standard deviations of the noise; larger values are set to this one
-EXACT = 1e-11  # in standard deviations of the noise; two numbers that are closer count as equal
+LEADING = (1, 4, None)  # number of lines of a score; the covariances differ most along these lines; None: all lines
+FARTHEST = 1e6  # in standard deviations of the noise; larger values are clipped to this value
+EXACT = 1e-11  # in standard deviations of the noise; two values that are closer count as equal
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -42,16 +42,17 @@ class Ends:
         return np.clip((f1 - f0) / self.std, -FARTHEST, FARTHEST)
 
     def residuals(self, outputs: np.ndarray) -> np.ndarray:
-        """The outputs minus f0 in units of the noise, at most `FARTHEST`, with 0 for nan; (n, k) -> (n, k)."""
+        """The outputs minus f0 in units of the noise, clipped to `FARTHEST`, with 0 for NaN; (n, k) -> (n, k)."""
         with np.errstate(over="ignore", invalid="ignore"):
             found = (np.asarray(outputs, float) - self._finite[0]) / self.std
         return np.clip(np.nan_to_num(found, nan=0.0, posinf=FARTHEST, neginf=-FARTHEST), -FARTHEST, FARTHEST)
 
     def coincidences(self, outputs: np.ndarray) -> np.ndarray:
-        """How many more entries look exactly like missing or reused noise in world 1 than in world 0; (n,).
+        """The number of coincidences with f1 minus the number with f0, for each output, (n,).
 
-        If an output came from a world, its noise is the output minus that world's f. Fresh normals are neither 0 nor
-        equal up to a sign. The same holds if the f of the other world is subtracted.
+        If an output is from a world, its noise is the output minus the f of this world. A coincidence is an entry of
+        the noise that is 0, or equal to another entry up to the sign. Fresh normals have no coincidences, also if we
+        subtract the f of the other world.
         """
         f0, f1 = self._finite
         with np.errstate(over="ignore", invalid="ignore"):
@@ -60,7 +61,7 @@ class Ends:
 
 
 def _repeated(noise: np.ndarray, std: float, outputs: np.ndarray) -> np.ndarray:
-    """The number of entries of each row that are 0 or equal another entry, (n, k) -> (n,); 0 if one is not finite."""
+    """The number of entries of each row that are 0 or repeated, (n, k) -> (n,); 0 if an entry is not finite."""
     finite = np.isfinite(noise).all(axis=1)
     noise, outputs = (np.where(finite[:, None], a, 0.0) for a in (noise, outputs))
     near = np.maximum(EXACT * std, 4 * np.finfo(float).eps * np.abs(outputs).max(axis=1, initial=0))
@@ -69,31 +70,27 @@ def _repeated(noise: np.ndarray, std: float, outputs: np.ndarray) -> np.ndarray:
 
 
 def learn(outputs: tuple[np.ndarray, np.ndarray], ends: Ends, steps: int, rng: np.random.Generator) -> dict[str, Score]:
-    r"""Scores by name, with what they measure, learnt from runs of both worlds.
+    r"""Scores by name, learnt from runs of both worlds.
 
-    means
-        the outputs along the difference of their means, weighted by the inverse of their covariance (Fisher)
-    the stated difference
-        along f1 - f0
-    steps together
-        the same, weighted by the inverse of the covariance of the steps, which all entries of a step share
-    spread and correlation
-        the logarithm of the likelihood ratio of two normal laws with the measured means and covariances, which may
-        differ only along the leading lines, from one to all of them: quadratic in the output
-    spread of each number
-        the same with covariances 0, and for all entries together
-    nearness
-        the distance of the output from f1 and from f0: rare runs with little noise
-    coincidences
-        `Ends.coincidences`: rare runs without noise on some entry, or with noise that is used twice
-    not finite
-        whether an entry is not finite
+    - means: the projection of the output on the difference of the means, weighted by the inverse of the covariance
+      (Fisher).
+    - the stated difference: the projection of the output on f1 - f0.
+    - steps together: the same projection, weighted by the inverse of the covariance of the steps. Only for several
+      steps.
+    - spread and correlation: the logarithm of the likelihood ratio of two normal laws with the measured means and
+      covariances. The covariances differ only along the leading lines, from one line to all lines.
+    - spread of each number: the same logarithm without the covariances between entries.
+    - spread of all numbers: the sum of the squares of all entries, after subtracting the mean.
+    - nearness: the distances of the output from f1 and from f0. This score detects rare runs with little noise.
+    - coincidences: `Ends.coincidences`. This score detects rare runs without noise on some entry, or with noise that is
+      used twice.
+    - not finite: whether an entry is not finite.
 
     Parameters
     ----------
     outputs : pair of (n, k) arrays, n >= 2, for world 0 and for world 1
     ends : Ends
-    steps : int >= 1, equal parts of an output
+    steps : int >= 1, number of equal parts of an output
     rng : numpy.random.Generator; chooses among the entries if there are more than `MOST_NUMBERS`
     """
     k = len(ends.difference)
@@ -110,7 +107,7 @@ def learn(outputs: tuple[np.ndarray, np.ndarray], ends: Ends, steps: int, rng: n
     middle, together = (means[0] + means[1]) / 2, (covariances[0] + covariances[1]) / 2
     values, vectors = np.linalg.eigh(together)
     white = vectors / np.sqrt(np.maximum(values, 0) + max(1e-12 * float(values.sum()), 1e-18))
-    # In these coordinates the covariances are I - D and I + D, so the eigenvectors of D diagonalise both.
+    # In these coordinates, the covariances are I - D and I + D, so the eigenvectors of D diagonalise both matrices.
     differ, turn = np.linalg.eigh(white.T @ (covariances[1] - covariances[0]) @ white / 2)
     basis, order = white @ turn, np.argsort(-np.abs(differ))
     gap = (means[1] - means[0]) @ basis

@@ -1,8 +1,8 @@
-"""What a rule's state carries from a step with a record to later steps without it, beyond the releases.
+"""Information that a rule's state carries from a step with a record to later steps without the record.
 
-A step may depend on earlier releases, because they are public. So in both worlds we choose the noise with which they
-release the same. Afterwards they get the same batches and the same noise. Any remaining difference came through the
-state, and no step's sensitivity covers it.
+A step may depend on earlier releases, because they are public. So we choose the noise of the two worlds such that both
+worlds release the same values in the step with the record. In the later steps, both worlds get the same batches and the
+same noise. Any remaining difference comes from the state, and no step's sensitivity covers this difference.
 """
 
 from collections.abc import Callable
@@ -14,19 +14,19 @@ from nfa.audit.private_game import flat
 from nfa.audit.worst_neighbours import NeighbourPair
 from nfa.noise import Streams
 
-LATER = 15  # steps without the record after the one with it
+LATER = 15  # steps without the record after the step with the record
 SAME = 1e-9  # relative distance up to which two directions count as equal up to rounding
-WHOLE = 1e-3  # how far rounding may move the number of a normal from a whole number
+WHOLE = 1e-3  # largest distance, from rounding, of the number of a normal from a whole number
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Carried:
-    """How far a record moves later steps if all earlier releases are the same.
+    """The later step that a record changes most, and the change, if all earlier releases are the same.
 
     Parameters
     ----------
     pair : NeighbourPair of this result
-    step : int >= 2, the step that the record moves most
+    step : int >= 2, the step that the record changes most
     distance : float > 0, l2 distance between the two directions of that step; inf if one of them is not finite
     """
 
@@ -36,7 +36,7 @@ class Carried:
 
 
 class Given(np.random.Generator):
-    """A generator whose first normals are given. Later normals are drawn from a seed and appended to ``normals``."""
+    """A generator with given first normals. Later normals are drawn from a seed and appended to ``normals``."""
 
     def __init__(self, normals: np.ndarray, seed: int) -> None:
         super().__init__(np.random.PCG64(seed))
@@ -76,18 +76,19 @@ def remembers(rule: Callable, pair: NeighbourPair) -> bool:
 
 
 def carried(rule: Callable, pair: NeighbourPair, *, std: float, seed: int) -> Carried | None:
-    """The later step that a record of the first step moves most through the state; None if it moves none.
+    """The later step that a record of the first step changes most through the state; None if it changes no step.
 
     Parameters
     ----------
-    rule : function (net, B, x, y, rng, state) -> (dW, db), with noise; state is a dict that it reads and writes
+    rule : function (net, B, x, y, rng, state) -> (dW, db), with noise; state is a dict that the rule reads and writes
     pair : NeighbourPair; the later steps have world 0's batch in both worlds
-    std : float > 0, stated standard deviation of the noise on each released number
+    std : float > 0, stated standard deviation of the noise on each released value
     seed : int >= 0, seed of the noise
 
     Raises
     ------
-    ValueError : if no noise makes the two worlds release the same, so it is not one normal of this size per number
+    ValueError : if we find no noise with which both worlds release the same values. Then the noise is not one normal of
+        the stated size for each value
     """
     states: tuple[dict, dict] = ({}, {})
 
@@ -114,9 +115,10 @@ def carried(rule: Callable, pair: NeighbourPair, *, std: float, seed: int) -> Ca
 
 
 def _same_release(release: Callable, std: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Normals for the first step of each world under which both release the same.
+    """Normals for the first step of each world with which both worlds release the same values.
 
-    Adding 1 to the first normal, 2 to the second and so on reveals which normal each released number has, and its sign.
+    We add 1 to the first normal, 2 to the second and so on. The changes of the released values reveal which normal each
+    value contains, and the sign of this normal.
     """
     given = Given(np.zeros(0), seed)
     one = release(0, {}, given)

@@ -1,8 +1,9 @@
 """A search for the neighbours with the largest distance between a rule's directions, compared with its sensitivity.
 
-The search first draws random networks, feedback and records. From the best of them, and from the pairs that the caller
-offers, it then ascends on the distance between the two directions without noise. A distance above the stated
-sensitivity refutes the sensitivity with certainty. If the search finds none, this proves nothing.
+The search first draws random networks, feedback and records. It then maximises the distance between the two directions
+without noise by ascents, from the best of the random pairs and of the pairs that the caller offers. A distance above
+the stated sensitivity refutes the sensitivity with certainty. If the search finds no such distance, this proves
+nothing.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,9 +17,10 @@ from nfa.mechanism import ADJACENCIES
 from nfa.network import Net
 from nfa.network.ops import squared_error
 
-LEAST_STEP = 1e-9  # smallest relative gain of a step of an ascent
-# Under these adjacencies, world 0 lacks a record. Under zero-out the number of records stays, and a batch with the zero
-# record releases the same as the batch without it. So the game leaves that record out.
+LEAST_STEP = 1e-9  # smallest relative gain of an accepted random step
+# Under these adjacencies, a record is missing in world 0. Under zero-out, the number of records is the same in both
+# worlds. But a batch with the zero record releases the same as the batch without it, so the game leaves this record
+# out.
 LEFT_OUT = ("add-remove", "zero-out")
 
 
@@ -31,10 +33,10 @@ class NeighbourPair:
     net : Net
     B : list of feedback matrices, None where there is none; [] for a rule without feedback
     x, y : pairs of arrays for world 0 and world 1, which differ in the last record
-    adjacency : "replace-one"; "replace-label", with the same x in both; one of `LEFT_OUT`, where world 0 lacks the last
-        record
-    place : int, the row of that record in `batch`; None for the last one
-    copies : int >= 0, how many of the first records, which both worlds have, are copies of world 1's last record
+    adjacency : "replace-one"; "replace-label", with the same x in both worlds; or a name in `LEFT_OUT`, if world 0 does
+        not have the last record
+    place : int, the row of the last record in `batch`; None for the last row
+    copies : int >= 0, number of the first records that are copies of world 1's last record in both worlds
     """
 
     net: Net
@@ -46,7 +48,7 @@ class NeighbourPair:
     copies: int = 0
 
     def batch(self, world: int) -> tuple[np.ndarray, np.ndarray]:
-        """The rule's input (x, y) in a world: the records in their order, with the one that differs in its place."""
+        """The rule's input (x, y) in a world: the records in order, with the differing record in row ``place``."""
         x, y = self.x[world], self.y[world]
         if self.place is None or len(x) < len(self.x[1]):
             return x, y
@@ -55,12 +57,12 @@ class NeighbourPair:
 
     @property
     def records(self) -> list[np.ndarray]:
-        """The inputs of the record that differs, first of world 0 if it has its own. An ascent moves them."""
+        """The inputs of the record that differs, in world 0 if they differ, and in world 1. An ascent changes them."""
         return [self.x[0][-1], self.x[1][-1]] if self.adjacency == "replace-one" else [self.x[1][-1]]
 
     @property
     def theta(self) -> np.ndarray:
-        """All values that the ascent moves, as one vector: weights, biases, feedback, and the records that differ."""
+        """All values that the ascent changes, as one vector: weights, biases, feedback, and the records that differ."""
         matrices = [M for M in self.B if M is not None]
         return np.concatenate([a.ravel() for a in (*self.net.W[1:], *self.net.b[1:], *matrices, *self.records)])
 
@@ -119,9 +121,10 @@ StatedSensitivity = Callable[[Net, list], float]
 
 
 def ratio(answer: Answer, stated: StatedSensitivity, pair: NeighbourPair, *, not_finite: float = 0.0) -> float:
-    """The l2 distance between the two directions over the stated sensitivity; not_finite if it is not finite.
+    """The l2 distance between the two directions over the stated sensitivity; ``not_finite`` if it is not finite.
 
-    With 0, an ascent stays away from such points. A test of whether a rule is safe for finite records needs infinity.
+    With ``not_finite`` = 0, an ascent avoids such points. To test whether a rule is safe for all finite records, use
+    infinity.
     """
     with np.errstate(all="ignore"):
         one, other = (np.asarray(answer(pair.net, pair.B, *pair.batch(world)), float) for world in (0, 1))
@@ -132,10 +135,11 @@ def ratio(answer: Answer, stated: StatedSensitivity, pair: NeighbourPair, *, not
 def climb(
     answer: Answer, stated: StatedSensitivity, pair: NeighbourPair, *, evaluations: int, rng: np.random.Generator
 ) -> NeighbourPair:
-    """Ascend from a pair: half of the evaluations by differences (L-BFGS), the others by random steps.
+    """Ascend from a pair: half of the evaluations with L-BFGS and numerical gradients, the others with random steps.
 
-    At the kinks of the clips, gradients give no direction. A random step moves a few of the values, each by a share of
-    its size. It is accepted only if it gains more than rounding, because rounding differs between processors.
+    We need random steps because gradients give no direction at the kinks of the clips. A random step changes a few of
+    the values, each by a share of its size. A step is accepted only if the gain is larger than rounding, because
+    rounding differs between processors.
     """
     found = optimize.minimize(
         lambda theta: -ratio(answer, stated, pair.at(theta)),
@@ -174,7 +178,7 @@ def search(
     draw : function rng -> NeighbourPair, see `draw_pair`
     draws : int >= 1, number of random pairs
     climbs : int >= 0, number of ascents, each from another pair
-    evaluations : int >= 1, approximate number for each ascent
+    evaluations : int >= 1, approximate number of evaluations for each ascent
     offered : further pairs to start from
     rng : numpy.random.Generator
     """
@@ -192,8 +196,8 @@ def search(
 def _best_first(pairs: list[NeighbourPair], ratios: list[float]) -> list[int]:
     """Indices of the pairs by their ratios, the largest first.
 
-    Among ratios that are equal up to rounding, the smallest network comes first, and for it the smallest batch of at
-    least two records. Games on it take the least time.
+    Among ratios that are equal up to rounding, the smallest network comes first, and then the smallest batch of at
+    least two records. Games on small networks and batches take the least time.
     """
 
     def key(i: int) -> tuple:
@@ -214,7 +218,7 @@ def draw_pair(
     place: int | None = None,
     copies: int = 0,
 ) -> NeighbourPair:
-    """Random weights, feedback and records in the given shapes, with sizes over some orders of magnitude.
+    """A pair with random weights, feedback and records in the given shapes. Their sizes vary over orders of magnitude.
 
     Parameters
     ----------
@@ -223,8 +227,8 @@ def draw_pair(
     others : int >= 0, number of records that both worlds have
     rng : numpy.random.Generator
     spread : float >= 0, standard deviation of the base-10 logarithm of the sizes
-    place : int in 0 .. others, the row of the record that differs; None for the last one
-    copies : int in 0 .. others, how many of the others are copies of world 1's record, label included
+    place : int in 0 .. others, the row of the record that differs; None for the last row
+    copies : int in 0 .. others, number of the other records that are copies of world 1's record, with its label
 
     Raises ValueError for an unknown adjacency.
     """
@@ -251,7 +255,7 @@ def draw_pair(
 
 
 def _targets(net: Net, n: int, classes: int, rng: np.random.Generator) -> np.ndarray:
-    """One-hot targets, labels 0 and 1 for one output, or numbers for the squared error. The last two targets differ."""
+    """One-hot targets, labels 0 and 1 for one output, or real values for the squared error. The last two differ."""
     if net.loss is squared_error:
         return 10 ** rng.standard_normal() * rng.standard_normal((n, classes))
     labels = rng.integers(max(classes, 2), size=n)
@@ -260,7 +264,7 @@ def _targets(net: Net, n: int, classes: int, rng: np.random.Generator) -> np.nda
 
 
 class Silent(np.random.Generator):
-    """A generator whose normals and Laplace variables are their means, so it adds no noise to a direction."""
+    """A generator that returns the mean in place of each normal and Laplace variable, so it adds no noise."""
 
     def standard_normal(self, size=None, dtype=np.float64, out=None):
         """Zeros in the requested shape."""

@@ -1,5 +1,6 @@
 """The commands `nfa course`: assignments for nbgrader, and exercises from functions of nfa."""
 
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -7,14 +8,22 @@ import typer
 
 from nfa.cli.layout import output, plain_table, right, unbroken
 from nfa.cli.terminal import FAILED, NAMED, AsJson, argument, option, print_json, tell
+from nfa.course import renamed
 from nfa.whole import write_whole
 
 Sets = Annotated[
     list[str] | None, argument(metavar="SET", help="Problem sets. Without a SET, the command uses all problem sets.")
 ]
 Course = Annotated[Path, typer.Option("--course", metavar="DIR", **NAMED, help="Folder of the course.")]
-SHOWN = 8  # functions that `nfa course check` has a line for before the one that is wrong
+SHOWN = 8  # largest number of right functions for which `nfa course check` prints a line
 Jobs = Annotated[int, typer.Option("--jobs", min=1, metavar="N", help="Number of processes that run at the same time.")]
+
+
+def _tell_renamed(asked: Iterable[str], found: Collection[str]) -> None:
+    """Tell which of the sets that somebody asked for have another number today."""
+    for name in asked:
+        if name not in found:
+            tell(f"{name} is now {renamed(name, found)}")
 
 
 def new(
@@ -44,6 +53,7 @@ def new(
 
     course_folder.require()
     chosen = course_folder.new(folder, sets or ())
+    _tell_renamed(sets or (), chosen)
     if json:
         print_json({"course": folder, "sets": chosen})
         return
@@ -64,6 +74,7 @@ def build(sets: Sets = None, course: Course = Path("."), jobs: Jobs = 1, json: A
     course_folder.require()
     made = []
     chosen = course_folder.sets_of(course, sets or ())
+    _tell_renamed(sets or (), [problems.name for problems in chosen])
     for problems, release in zip(chosen, course_folder.build_all(course, chosen, jobs), strict=True):
         made.append({"set": problems.name, "points": problems.points, "release": release})
         if not json:
@@ -96,6 +107,7 @@ def rehearse(
 
     course_folder.require()
     (problems,) = course_folder.sets_of(course, [problem_set])
+    _tell_renamed([problem_set], [problems.name])
     handed_in = course_folder.rehearse(course, problems, names or ())
     if json:
         print_json([{"name": s.name, "about": s.about, "score": s.score} for s in handed_in])
@@ -128,13 +140,14 @@ def grade(
 
     course_folder.require()
     chosen = course_folder.sets_of(course, sets or ())
+    _tell_renamed(sets or (), [problems.name for problems in chosen])
     if not sets:
         chosen = [problems for problems in chosen if submissions.mentioned(course, problems.name)]
         if not chosen:
             raise ValueError("there is no submission: put notebooks at submitted/STUDENT/SET/SET.ipynb")
     ready = submissions.built(course)
     lacking = [] if sets else [problems.name for problems in chosen if problems.name not in ready]
-    if len(lacking) < len(chosen):  # what is not built keeps no other set from being graded
+    if len(lacking) < len(chosen):  # sets that are not built do not stop the grading of the other sets
         chosen = [problems for problems in chosen if problems.name not in lacking]
     for lack in cage.missing():
         tell(f"this system does not limit everything: {lack}. The README of the course describes a container")

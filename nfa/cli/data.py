@@ -22,7 +22,7 @@ def data_list(data_dir: DataDir = None, json: AsJson = False) -> None:
     numbers = (right(name, no_wrap=True) for name in ("train", "test", "image"))
     table = plain_table(unbroken("name"), *numbers, unbroken("where"))
     for row in listed:
-        shape = "x".join(map(str, row.shape))  # as --net has it
+        shape = "x".join(map(str, row.shape))  # as in --net
         table.add_row(row.name, f"{row.n_train:,}", f"{row.n_test:,}", shape, row.found or "not here")
     console.print(table)
     console.print()

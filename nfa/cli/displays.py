@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-WIDEST = 65_535  # columns or lines, of any terminal
+WIDEST = 65_535  # largest number of columns or lines of a terminal
 READER_GONE = {errno.EPIPE, errno.EBADF, errno.ECONNRESET}
 
 
@@ -85,7 +85,7 @@ def quiet_streams() -> Iterator[tuple[QuietStream, QuietStream]]:
     sys.stdout, sys.stderr = quiet
     for stream in quiet:
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # a terminal without ∇ shows a question mark, not an error
+            stream.reconfigure(errors="replace")  # a terminal without ∇ shows a question mark instead of an error
     try:
         yield quiet
     finally:

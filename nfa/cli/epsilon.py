@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from nfa.privacy.accountant import Guarantee
     from nfa.privacy.counted_run import CountedRun
 
-LARGEST_COUNT = 10**15  # of records or steps: an integer that a float still holds exactly
-LARGEST_SIZE = 1e100  # of a noise multiplier or an epsilon
-LARGEST_ORDER = 4096  # the bounds at integer orders take seconds there, and four times as long for twice as many
+LARGEST_COUNT = 10**15  # largest number of records or steps, which a float represents exactly
+LARGEST_SIZE = 1e100  # largest noise multiplier or epsilon
+LARGEST_ORDER = 4096  # at this order, the bounds take seconds. Their time grows with the square of the order
 
 
 def epsilon(
@@ -137,7 +137,7 @@ def epsilon(
     if (noise_multiplier is None) == (target_epsilon is None):
         raise ValueError("give exactly one of --noise-multiplier and --target-epsilon")
     for name, size in {"--noise-multiplier": noise_multiplier, "--target-epsilon": target_epsilon}.items():
-        if size is not None and not 0 < size <= LARGEST_SIZE:  # whose square is finite
+        if size is not None and not 0 < size <= LARGEST_SIZE:  # the square of the size is finite
             raise ValueError(f"{name} must be positive and finite, at most {LARGEST_SIZE:g}, got {size}")
 
     if plot is not None:
@@ -254,7 +254,7 @@ def _count(name: str, value: int) -> None:
 
 
 def parse_orders(text: str) -> list[float]:
-    """Return the Renyi orders that a text lists: numbers and ranges of integers, separated by commas.
+    """Return the Renyi orders in a text of numbers and ranges of integers, separated by commas.
 
     Examples
     --------
@@ -343,5 +343,5 @@ def _steps_in_words(run: "CountedRun", g: "Guarantee") -> str:
 
 
 def _whole(x: float) -> str:
-    """Return a number with all its digits, and with ten digits if these are all."""
+    """Return a number with all its digits, in the short form if ten digits are enough."""
     return short if float(short := f"{x:.10g}") == x else repr(x)

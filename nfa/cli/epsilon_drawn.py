@@ -11,7 +11,7 @@ from nfa.privacy.accountant import Guarantee, gaussian_limit
 from nfa.privacy.counted_run import CountedRun
 from nfa.privacy.rounding import up
 
-SPAN = 1e3  # deltas from so many times smaller to so many times larger than the run's
+SPAN = 1e3  # the deltas go from the run's delta / SPAN to the run's delta * SPAN
 POINTS = 9
 
 
@@ -26,14 +26,14 @@ def check_picture(path: Path) -> None:
 
 
 def draw(path: Path, run: CountedRun, g: Guarantee) -> None:
-    """Draw delta over epsilon: the epsilons of each accountant, a lower bound on epsilon, and the Gaussian limit.
+    """Draw delta over epsilon, with a curve for each accountant, a lower bound on epsilon, and the Gaussian limit.
 
     Parameters
     ----------
     path : file to write. Its name ends in one of `FORMATS`
     g : guarantee of the run, marked by a circle in the picture
     """
-    assert g.noise_multiplier is not None  # one mechanism has one
+    assert g.noise_multiplier is not None  # the run of a single mechanism has a noise multiplier
     step = run.release(g.noise_multiplier)
     deltas = np.geomspace(max(g.delta / SPAN, 1e-300), min(g.delta * SPAN, 0.5), POINTS)
     curves: dict[str, list[tuple[float, float]]] = {"Rényi divergences": [], "privacy losses": []}

@@ -86,7 +86,7 @@ def _show_curve(console: Console, g: Guarantee, told: dict[str, Any]) -> None:
     console.print()
     headings = ("order", "one step", f"x {g.uses}", "conversion", "epsilon")
     table = plain_table(*(right(heading, no_wrap=True) for heading in headings))
-    table.add_column(f"{full} {count} {rest} conversion", overflow="crop")  # where it is narrow, the bars give way
+    table.add_column(f"{full} {count} {rest} conversion", overflow="crop")  # on a narrow terminal, the bars are cut
     scale = BAR / min(3 * g.epsilon, max(row["epsilon"] for row in told["curve"])) if g.epsilon else 0.0
     for row in told["curve"]:
         best = row["order"] == g.order

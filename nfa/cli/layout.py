@@ -15,12 +15,12 @@ from rich.segment import Segment
 from rich.table import Column, Table
 from rich.text import Text
 
-# What stays on one line: what stands between backticks, and a command with its options, their values, and its ids.
+# Text that stays on one line: text between backticks, and a command with its options, their values, and its ids.
 _OPTION, _ID = r"--?[a-z][\w-]*(?:[ =][^\s-]\S*)?", r"\S*[\d:=/_]\S*|[A-Z]{2,}\S*"
 _COMMAND = rf"`[^`]+`|(?:nfa [a-z]+|pytest|python -m \S+)\b(?: (?:{_OPTION}|{_ID}))*"
 _WORD = re.compile(rf"\s*(?:[(\[\"']*(?:{_COMMAND})\S*|\S+)\s*")
-GAP = 2  # columns between those of a table
-WHOLE = 10_000  # columns, in which every row is a line
+GAP = 2  # blanks between the columns of a table
+WHOLE = 10_000  # a width at which every row is one line
 
 
 class Prose(Text):
@@ -50,7 +50,7 @@ class Prose(Text):
 class Answers(Console):
     """A console that prints every text as `Prose`, and leaves out blanks at the end of a line."""
 
-    whole_rows = False  # whether a row of a table is one line, however long
+    whole_rows = False  # whether each row of a table is one line of any length
 
     def print(self, *objects: Any, **how: Any) -> None:
         """Print as rich does, but without cutting words and without reading square brackets as markup."""
@@ -59,7 +59,7 @@ class Answers(Console):
 
 
 class _Trimmed:
-    """Another renderable, without blanks at the ends of its lines."""
+    """A renderable without blanks at the ends of its lines."""
 
     def __init__(self, shown: RenderableType) -> None:
         self._shown = shown
@@ -98,9 +98,8 @@ class _PlainTable(Table):
     Each column stays at least as wide as its longest word, unless overflow is "crop".
 
     If the table is still too wide, columns with the same value in every row are removed, beginning with the last
-    column. A sentence below the table then states these values.
-    If the rest is still too wide, it is split into several tables, one below the other.
-    Each of these tables begins with the columns that distinguish the rows.
+    column. A sentence below the table then states these values. If the other columns are still too wide, they are split
+    into several tables, one below the other. Each of these tables begins with the columns that distinguish the rows.
     """
 
     def add_column(self, header: RenderableType = "", *args: Any, **how: Any) -> None:
@@ -151,7 +150,7 @@ def _together(columns: list[Column], name: str = "min_width") -> int:
 
 
 def _apart(columns: list[Column], room: int) -> tuple[list[Column], list[Column]]:
-    """Return the columns that stay in the table, and those that are removed from it.
+    """Return the columns that stay in the table, and the columns that are removed.
 
     If the table is too wide, columns with the same value in every row are removed.
     """
@@ -216,7 +215,7 @@ def right(heading: str, **how: Any) -> Column:
 
 
 def unbroken(heading: str, **how: Any) -> Column:
-    """Return a column whose cells stay on one line."""
+    """Return a column in which each cell stays on one line."""
     return Column(prose(heading), no_wrap=True, **how)
 
 

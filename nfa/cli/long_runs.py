@@ -23,8 +23,8 @@ from nfa.experiments.reproduce import Todo, check_how, default_folder, look, see
 from nfa.experiments.reproduce import reproduce as rerun
 from nfa.papers.run_selection import NoSuchRun, only
 
-PLAN_BUDGET = 5.0  # seconds to find an order in; a dry run takes `BUDGET` and more
-TRUSTED = 60.0  # seconds of training that the estimates weigh, beside what has been trained
+PLAN_BUDGET = 5.0  # seconds to find the order of the items; a dry run takes 2 `BUDGET`
+TRUSTED = 60.0  # the estimates count as much as this many seconds of finished training
 DONE, WRONG, SKIPPED = "done", "failed", "skipped"
 
 
@@ -78,13 +78,13 @@ class Overall(ProgressDisplay):
     jobs : number of runs at the same time
     """
 
-    LINE_EVERY = 60.0  # a run says how far it is
+    LINE_EVERY = 60.0  # seconds between two lines about a run
 
     def __init__(self, jobs: int) -> None:
         super().__init__()
         self.made: dict[Path, set[str]] = {}  # runs that this command has finished, by folder
         self._jobs, self._began = jobs, 0.0
-        self._seconds: dict[str, float] = {}  # that each run should take, by folder and name
+        self._seconds: dict[str, float] = {}  # estimated seconds of each run, by folder and name
 
     def expect(self, seconds: Mapping[str, float]) -> None:
         """Set the runs to do. ``seconds`` maps the `run_name` of each run to its estimated seconds."""
@@ -192,7 +192,7 @@ def in_order(entries: Sequence[Entry]) -> list[Entry]:
 
 
 def _runs(entries: Sequence[Entry]) -> dict[str, float]:
-    """Return the seconds of each run to do by its `run_name`. Runs that several items share occur once."""
+    """Return the seconds of each run to do, by its `run_name`. Runs that several items share occur once."""
     return {run_name(entry.folder, name): s for entry in entries for name, s in entry.missing.items()}
 
 

@@ -1,9 +1,9 @@
 """The command `nfa`, for the ledger, the data sets and the experiments.
 
-Every subcommand has the option ``--help``, and its help ends in an example. Every subcommand has the option
-``--json``, which prints one JSON document and nothing else on standard output. `nfa --help` lists the exit codes. An
-error is one sentence on standard error. The docstring of a command is its help text. Slow imports stand inside the
-commands that need them, so that the other commands start quickly.
+Every subcommand has the option ``--help``, and its help ends in an example. Every subcommand has the option ``--json``,
+which prints one JSON document and nothing else on standard output. `nfa --help` lists the exit codes. An error is one
+sentence on standard error. The docstring of a command is its help text. Slow imports are inside the commands that need
+them, so that the other commands start quickly.
 """
 
 import inspect
@@ -22,7 +22,7 @@ from nfa.cli.displays import leave_out_odd_displays, quiet_streams
 from nfa.cli.layout import output
 from nfa.cli.terminal import AsJson, Failed, Listing, argument, example, print_json, sentence, tell
 
-UsageError: Any = typer.BadParameter.__bases__[0]  # typer's wrong option, missing argument ...; it has no name there
+UsageError: Any = typer.BadParameter.__bases__[0]  # the base of typer's errors for bad options; not exported
 
 EXIT_CODES = (  # the end of the help of every command
     "Exit codes: 0 if the work is done, 1 if the work failed or something is missing, 2 for bad input or a guarantee"
@@ -150,7 +150,7 @@ def errata(
     cli_statements.show_tally(console, paper, items, found)
 
 
-# The commands of each group in the order of its help, which has the sentence for each.
+# The commands of each group in the order of the help. The text is the short help of the command.
 COMMANDS: dict[typer.Typer, dict[str, tuple[Callable, str]]] = {
     app: {
         "demo": (reproduce.demo, "Compare feedback alignment with backpropagation in about a minute."),
@@ -189,8 +189,9 @@ for group, commands in COMMANDS.items():
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code.
 
-    ``argv`` has the arguments after `nfa`, by default those of the process. If a display fails, the work and the exit
-    code are the same as without the failure. But if an answer could not be printed in full, the exit code is 1.
+    ``argv`` has the arguments after `nfa`, by default the arguments of the process. If a display fails, the work and
+    the exit code are the same as without the failure. But if an answer could not be printed in full, the exit code is
+    1.
     """
     leave_out_odd_displays()
     with quiet_streams() as (answer, _):
@@ -217,7 +218,7 @@ def _run(arguments: list[str]) -> int:
     except UsageError as wrong:
         tell(_usage(wrong))
         return terminal.USAGE
-    except SystemExit as left:  # of a rule or a network from outside, for no code of nfa calls it
+    except SystemExit as left:  # from a rule or a network from outside, because no code of nfa calls sys.exit
         tell(f"the work is not finished, because your own rule or network called sys.exit({left})")
         return terminal.FAILED
     except Exception as problem:

@@ -1,4 +1,4 @@
-"""Read numbers as people type them: ``.1``, ``1.``, ``+0.1``, ``1e-3``, ``60_000``.
+"""Read numbers as people type them, such as ``.1``, ``1.``, ``+0.1``, ``1e-3`` and ``60_000``.
 
 `given_to` makes a command read all its numbers in this way. `assignments` reads options of the form KEY=VALUE, `value`
 reads the text after "=", and `one` reads a single number.
@@ -14,8 +14,8 @@ from typing import Any, get_args
 
 import typer
 
-EXACT = 2**53  # below which a float tells whole numbers apart
-# In a text that is almost JSON: strings, and what stands outside of them between its brackets, commas and colons.
+EXACT = 2**53  # a float distinguishes all whole numbers below this number
+# In a text that is almost JSON: strings, and the words between brackets, commas and colons outside of strings.
 WORD = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s,:\[\]{}"]+')
 
 
@@ -34,7 +34,7 @@ def one(text: str) -> int | float:
     """
     if text.isascii():
         for kind in (int, float):
-            with suppress(ValueError):  # not of this kind, or of more digits than Python reads
+            with suppress(ValueError):  # the text has another kind, or more digits than Python reads
                 return kind(text)
     raise ValueError(f"must be a number such as 0.1 or 1e-5, got {text!r}")
 
@@ -59,7 +59,7 @@ def whole(text: str) -> int:
 def value(text: str) -> Any:
     """Return the JSON value that the text after KEY= stands for, or the text itself if there is no such value.
 
-    The text may also have a number of any form that `one` reads, or True, False or None.
+    The text may also contain numbers in any form that `one` reads. It may also be True, False or None.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def given_to(command: Callable) -> None:
 
 def _parser(read: Callable[[str], int | float], least: float | None) -> Callable[[Any], int | float]:
     def parser(given: Any) -> int | float:
-        if not isinstance(given, str):  # its default
+        if not isinstance(given, str):  # the default of the option
             return given
         try:
             found = read(given)

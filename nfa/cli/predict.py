@@ -12,8 +12,8 @@ from rich.table import Table
 from nfa.cli.layout import output, plain_table, right
 from nfa.cli.terminal import NAMED, AsJson, DataDir, argument, option, print_json
 
-SHOWN = 10  # examples whose predictions are printed if no file is to hold them
-LIKELY = 3  # classes whose probabilities are printed of each of them
+SHOWN = 10  # number of examples for which predictions are printed if they are not written to a file
+LIKELY = 3  # number of classes for which each of these examples has a printed probability
 
 
 def predict(

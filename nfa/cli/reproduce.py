@@ -16,7 +16,7 @@ from nfa.cli.terminal import NAMED, AsJson, DataDir, Resume, argument, option, p
 from nfa.experiments.duration import duration
 from nfa.experiments.experiment import SCALES, VARIANTS, Analytic, Experiment, Result
 
-WIDTH = 23  # of the ids in the list
+WIDTH = 23  # columns for the ids in the list
 NOTES = (
     "computed: nothing is trained, and the numbers are the same at every scale. Each time is the sum of the times of"
     " recorded runs on one core each. NumPy: the recorded runs did not use the compiled kernels that runs use now. ~:"
@@ -24,7 +24,7 @@ NOTES = (
     " estimate can be wrong by a factor of three. To estimate the time on this machine, run:"
     " nfa reproduce ITEM --scale SCALE --dry-run"
 )
-HOW = "seeds jobs backend scheduler resume data_dir kernels epochs format".split()  # options of every item alike
+HOW = "seeds jobs backend scheduler resume data_dir kernels epochs format".split()  # options that every item has
 Jobs = Annotated[int, typer.Option(help="Number of runs at the same time. The results do not depend on this number.")]
 Format = Annotated[
     str, typer.Option(help="Format of the picture: png, pdf or svg. With pdf or svg, the command also writes a png.")
@@ -149,7 +149,7 @@ def reproduce(
     from nfa.experiments.reproduce import reproduce as rerun
     from nfa.papers import index, run_selection
 
-    index.several(items or [])  # an unknown name is told before options that do not fit
+    index.several(items or [])  # report an unknown name before options that have no effect
     whole = bool(items) and scale is None and all(index.is_paper(name) for name in items or [])
     if listing or whole or not items:
         if more := _besides(chosen):
@@ -172,7 +172,7 @@ def reproduce(
     experiment = run_selection.only(index.find(items[0], variant), how["scale"], wanted)
     progress: Any = nullcontext()
     if isinstance(experiment, Experiment):
-        # A bad scale or number of seeds is refused below; the count is for the progress shown.
+        # `rerun` below refuses a bad scale or number of seeds. The count is only for the display of the progress.
         count = min(MOST_SEEDS, seeds or experiment.seeds.get(how["scale"], 0))
         known = how["scale"] in experiment.scales
         cells = experiment.cells(how["scale"], list(range(1, 1 + count))) if known else []
@@ -201,7 +201,7 @@ def _besides(chosen: Mapping[str, Any]) -> str:
     return ""
 
 
-# --- what there is
+# --- the list of items
 
 
 def show_list(names: Sequence[str], json: bool = False) -> None:
@@ -217,7 +217,7 @@ def show_list(names: Sequence[str], json: bool = False) -> None:
     for _, paper in groupby(entries, key=lambda entry: entry["item"].partition(":")[0]):
         for entry in paper:
             if entry["variant"] == VARIANTS[0]:
-                # The title without the number of the figure and the paper, which the id has.
+                # The title is printed without the number of the figure and the paper, because the id has both.
                 title = f"{entry['title'].partition(': ')[2] or entry['title']}{' (computed)' * entry['computed']}"
                 console.print(hanging(Text(entry["item"], style="bold"), title, WIDTH))
             if not entry["computed"]:
@@ -335,7 +335,7 @@ def _compared(points: float) -> str:
     return f"{size} point{'s' * (size != '1.0')} {'more' if points > 0 else 'less'} accurate than"
 
 
-# --- what came of it
+# --- the results
 
 
 def show_result(console: Console, experiment: Any, result: Result) -> None:

@@ -22,7 +22,7 @@ COLOURS |= dict.fromkeys(("pending", "not-executable"), "dim")
 LABEL_WIDTH = 10
 
 
-# What `--json` gives of a statement.
+# The fields of a statement in the output of `--json`.
 NAMES = """id kind where verdict printed claims right use number check certificate reason reviewed
     code places lines terms tests tutorial""".split()
 
@@ -84,12 +84,12 @@ def _cited(paper: Header) -> dict[str, str]:
     if preprint := re.search(r"arXiv:(\d{4}\.\d{4,5})", paper.version):
         fields |= {"eprint": preprint[1], "archiveprefix": "arXiv"}
     if later := re.search(r"A later public version exists, arXiv:[\d.]+v\d+", " ".join(paper.caveats)):
-        fields["note"] = later[0]  # no eprint, for its statements were not judged
+        fields["note"] = later[0]  # no eprint, because we did not judge the statements of the later version
     return fields
 
 
 def _entry(key: str, fields: dict[str, str]) -> str:
-    kept = fields | {"title": f"{{{fields['title']}}}"}  # with its capitals, which styles take away
+    kept = fields | {"title": f"{{{fields['title']}}}"}  # the braces keep the capitals, which styles remove
     return f"@misc{{{key},\n" + "".join(f"  {name} = {{{text}}},\n" for name, text in kept.items()) + "}\n"
 
 

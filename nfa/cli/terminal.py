@@ -1,4 +1,4 @@
-"""Output that all subcommands of `nfa` share: one JSON document, one sentence for an error, and progress."""
+"""Output that all subcommands of `nfa` share: a JSON document, a sentence for an error, and progress."""
 
 import dataclasses
 import json
@@ -33,7 +33,7 @@ def _named(text: str) -> Path:
 
 option = partial(typer.Option, show_default=False)
 argument = partial(typer.Argument, show_default=False)
-NAMED: Any = {"parser": _named}  # of an option with a path: an empty one is a shell variable that is not set
+NAMED: Any = {"parser": _named}  # refuses an empty path, because a shell variable may be unset
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 DataDir = Annotated[
     Path | None,
@@ -48,7 +48,7 @@ OK, FAILED, USAGE, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 
 
 class Listing(typer.core.TyperCommand):
-    """A command whose help includes names from a module, for example ``{nfa.sampling.SCHEMES}``.
+    """A command with names from a module in its help, for example ``{nfa.sampling.SCHEMES}``.
 
     The module is loaded when the help is printed, and not at every start.
     """
@@ -91,7 +91,7 @@ def print_json(value: Any) -> None:
 
 
 def plain(value: Any) -> Any:
-    """Return the value in types of JSON: infinity as ``"inf"``, NaN as null, arrays as lists, paths as text.
+    """Return the value in types of JSON, with infinity as ``"inf"``, NaN as null, arrays as lists and paths as text.
 
     Examples
     --------
@@ -142,7 +142,7 @@ class _Lines(logging.Handler):
 
 
 class ProgressDisplay:
-    """The progress of the runs on standard error: bars with the time left on a terminal, or plain lines.
+    """The progress of the runs on standard error, as bars with the time left on a terminal, or as plain lines.
 
     The experiments call a display as ``progress(cell, step, steps, record)``. The record is None until the run is
     finished. ``began`` is True once any run has begun.
@@ -157,13 +157,13 @@ class ProgressDisplay:
     def __init__(self, runs: int = 1) -> None:
         self.began = False
         self._runs = runs
-        self._share: dict[str, float] = {}  # of each run, what part is done
+        self._share: dict[str, float] = {}  # the finished share of each run
         self._finished: set[str] = set()
         self._console = Console(stderr=True, highlight=False)
         self._bars: Any = None
         self._tasks: dict[str, Any] = {}
-        self._first: dict[str, tuple[float, int]] = {}  # of each run, time and step of the first call
-        self._told: dict[str, float] = {}  # of each run, time of the last plain line
+        self._first: dict[str, tuple[float, int]] = {}  # time and step of the first call for each run
+        self._told: dict[str, float] = {}  # time of the last plain line about each run
         self._news = _Lines(self._say)
         logging.getLogger("nfa").setLevel(logging.INFO)
 
@@ -185,7 +185,7 @@ class ProgressDisplay:
 
     def __call__(self, cell: str, step: int, steps: int, record: Mapping[str, Any] | None) -> None:
         self.began = self.began or record is None
-        if cell in self._finished:  # a worker's last note may arrive after the record
+        if cell in self._finished:  # a worker's last message may arrive after the record
             return
         self._share[cell] = step / steps
         if record is not None:
@@ -253,7 +253,7 @@ def working(
             yield progress
     except KeyboardInterrupt as stop:
         again = "the same command" if resume else "the same command without --no-resume"
-        if any(Path(folder).rglob("*.*")):  # a lock, too: its run may still write its checkpoint
+        if any(Path(folder).rglob("*.*")):  # a lock counts too, because the run may still write its checkpoint
             tell(f"stopped. Finished work is kept in {os.fspath(folder)}. To continue this work, run {again}.")
         else:
             tell("stopped before any result was written. To start again, run the same command.")

@@ -20,7 +20,8 @@ from nfa.experiments.duration import duration
 from nfa.experiments.settings import Settings
 from nfa.experiments.wanted import refuse_what_has_no_guarantee, refuse_what_lacks_a_count, wanted
 
-# What most runs set stands first in the help of `nfa train`; other settings follow the folders, as they are declared.
+# Settings that most runs set. They are first in the help of `nfa train`. The other settings follow after the folders,
+# in the order of their declaration.
 FIRST = """rule dataset test classes records architecture activation epochs batch optimizer lr momentum adam_eps
     lr_every lr_factor sampling N_B tau seed secure adjacency delta target_epsilon noise_multiplier
     rule_settings""".split()
@@ -208,7 +209,7 @@ def show_record(console: Console, record: Mapping[str, Any], folder: Path) -> No
         table.add_row(*(_cell(key, entry.get(key)) for key in columns))
     console.print(table)
     console.print()
-    seconds = record["timing"].get("seconds")  # a secure run records none
+    seconds = record["timing"].get("seconds")  # a secure run does not record its time
     in_all = "" if seconds is None else f", {duration(seconds)} in all"
     steps = f"{record['steps']:,} step{'s' * (record['steps'] != 1)}"
     console.print(f"{accuracy_in_words(record)} after {steps}{in_all}".lstrip())
@@ -224,7 +225,7 @@ def show_record(console: Console, record: Mapping[str, Any], folder: Path) -> No
 
 
 def _cell(key: str, value: Any) -> str:
-    if key == "clipped":  # by each clip of the rule, in the last batch of the epoch
-        shares = value if isinstance(value, list) else [value]  # your own rule may tell one number, or none of an epoch
+    if key == "clipped":  # the share for each clip of the rule, in the last batch of the epoch
+        shares = value if isinstance(value, list) else [value]  # a rule from outside may record a single number or none
         return " ".join("-" if share is None else f"{100 * share:.0f}" for share in shares)
     return str(value) if key == "epoch" else f"{value:.4f}" if key == "train_loss" else f"{value:.2%}"

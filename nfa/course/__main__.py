@@ -1,4 +1,4 @@
-"""`python -m nfa.course SET`: grade every submission that comes with a set, and show what each check says."""
+"""`python -m nfa.course SET`: grade every example submission of a set, and print the result of each failed check."""
 
 import sys
 import time
@@ -7,7 +7,7 @@ from nfa.course import SETS, names, problem_sets
 
 
 def main(wanted: list[str]) -> int:
-    """Print the submissions of these sets (all); return how many do not get what they must."""
+    """Print the results of these sets, or of all sets; return the number of submissions with a wrong result."""
     wrong = 0
     for name in wanted or names():
         problems = problem_sets.load(SETS / name)

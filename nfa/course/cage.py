@@ -1,8 +1,9 @@
 """Limits that a process puts on itself before it runs the code of a student: memory, processes, files, network.
 
-`enter` uses what the system has, and says what it lacks. Everywhere but on Windows there are resource limits. On Linux
-there are also namespaces, which take the network and the other processes away, and Landlock, which leaves one folder to
-write into. None of them needs special rights. `python -m nfa.course.cage` prints what works here.
+`enter` uses the limits that the system has, and returns the names of the missing limits. Every system except Windows
+has resource limits. Linux also has namespaces, which hide the network and other processes, and Landlock, which allows
+writing to only one folder. None of these limits needs special rights. `python -m nfa.course.cage` prints the limits
+that are missing on this system.
 """
 
 import ctypes
@@ -18,7 +19,7 @@ from pathlib import Path
 NEWUSER, NEWPID, NEWNET, NEWIPC = 0x10000000, 0x20000000, 0x40000000, 0x08000000  # of unshare(2)
 PDEATHSIG, NO_NEW_PRIVS = 1, 38  # of prctl(2)
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446  # system calls of Landlock, the same on every processor
-READ, ALL = 0b1101, (1 << 13) - 1  # rights of Landlock: execute, read files, list folders; all of its first version
+READ, ALL = 0b1101, (1 << 13) - 1  # rights of Landlock: execute, read and list; all rights of its first version
 SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/etc", "/opt", "/nix", "/gnu", "/proc", "/sys", "/dev")
 WRITE = ("/dev/null", "/dev/zero", "/dev/full")
 FILES, NETWORK, PROCESSES = "files", "network", "processes"
@@ -39,18 +40,19 @@ class _Beneath(ctypes.Structure):
 
 
 def enter(folder: Path, memory: int, processes: int, size: int, seconds: int, files: bool = True) -> list[str]:
-    """Limit this process and all that it starts, which cannot be undone. What is not limited is returned.
+    """Limit this process and all processes that it starts. Return the names of the missing limits.
 
-    The process must have one thread. Where process namespaces work, they hold for its children.
+    The limits cannot be removed. The process must have one thread. A process namespace applies only to the children of
+    this process.
 
     Parameters
     ----------
-    folder : the only folder that can be written into
-    memory : bytes that a process can have
-    processes : processes and threads at once
-    size : bytes of a file
+    folder : the only folder in which files can be written
+    memory : largest number of bytes of a process
+    processes : largest number of processes and threads at the same time
+    size : largest number of bytes of a file
     seconds : CPU time of a process
-    files : whether to limit what can be read and written
+    files : whether to limit the files that can be read and written
     """
     import resource
 
@@ -66,7 +68,7 @@ def enter(folder: Path, memory: int, processes: int, size: int, seconds: int, fi
         die_with_parent()
         alone = _unshare(libc)
         if alone:
-            wanted[resource.RLIMIT_NPROC] = processes  # counted in the namespace alone
+            wanted[resource.RLIMIT_NPROC] = processes  # only the processes in the namespace count
         libc.prctl(NO_NEW_PRIVS, 1, 0, 0, 0)
         version = _landlock(libc, folder, files)
         lacks += [] if files and version else [FILES]
@@ -79,18 +81,18 @@ def enter(folder: Path, memory: int, processes: int, size: int, seconds: int, fi
         value = value if hard == resource.RLIM_INFINITY else min(value, hard)
         try:
             resource.setrlimit(limit, (value, value))
-        except (ValueError, OSError):  # some systems know a limit and do not set it
+        except (ValueError, OSError):  # some systems have a limit but cannot set it
             pass
     return lacks
 
 
 def die_with_parent() -> None:
-    """Let Linux end this process when the one that started it ends."""
+    """Let Linux end this process when its parent ends."""
     ctypes.CDLL(None).prctl(PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 def _unshare(libc: ctypes.CDLL) -> bool:
-    """Leave the namespaces of users, processes and networks; whether that worked."""
+    """Move to new namespaces of users, processes and networks. Return whether this worked."""
     user, group = os.geteuid(), os.getegid()
     if libc.unshare(NEWUSER | NEWPID | NEWNET | NEWIPC) != 0:
         return False
@@ -99,12 +101,12 @@ def _unshare(libc: ctypes.CDLL) -> bool:
         Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
         Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
     except OSError:
-        pass  # this process is nobody then, which is as well
+        pass  # then this process has the user nobody, which is also safe
     return True
 
 
 def _landlock(libc: ctypes.CDLL, folder: Path, files: bool) -> int:
-    """Leave one folder to write into, and no connection; the version of Landlock, 0 if there is none."""
+    """Allow writing to one folder only, and no connections. Return the version of Landlock, or 0 without Landlock."""
     version = libc.syscall(CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(1))
     if version <= 0:
         return 0
@@ -133,21 +135,21 @@ def _allow(libc: ctypes.CDLL, ruleset: int, path: str, rights: int) -> None:
     except OSError:
         return
     if not os.path.isdir(path):
-        rights &= 0b111 | 1 << 14  # what files have: execute, write, read, truncate
+        rights &= 0b111 | 1 << 14  # the rights that apply to files: execute, write, read, truncate
     rule = _Beneath(rights, fd)
     libc.syscall(ADD_RULE, ruleset, ctypes.c_int(1), ctypes.byref(rule), ctypes.c_uint32(0))
     os.close(fd)
 
 
 def _readable() -> Iterable[str]:
-    """Where the system, Python and its packages are."""
+    """The folders of the system, of Python and of its packages."""
     package = Path(__file__).resolve().parents[1]
     own = [sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix, str(package), *map(str, _packages())]
     return [*SYSTEM, *(os.path.realpath(path) for path in (*own, *sys.path) if path and os.path.isabs(path))]
 
 
 def _packages() -> Iterable[Path]:
-    """Folders of the parts of nfa, which need not lie in one another."""
+    """The folders of the parts of nfa. These need not be subfolders of one folder."""
     from importlib.util import find_spec
 
     for name in ("nfa", "nfa.kernels", "nfa.data"):
@@ -156,7 +158,7 @@ def _packages() -> Iterable[Path]:
 
 
 def _connected() -> bool:
-    """Whether there is a network besides the machine itself."""
+    """Whether there is a network interface other than the loopback."""
     try:
         names = os.listdir("/sys/class/net")
     except OSError:
@@ -165,7 +167,7 @@ def _connected() -> bool:
 
 
 def missing() -> list[str]:
-    """What the limits on this system lack, as the ends of sentences; [] if nothing."""
+    """The consequences of the missing limits on this system, as clauses; [] if no limit is missing."""
     if os.name != "posix":
         return [*LACKS.values(), "the checks run in the process of the code that they grade"]
     with tempfile.TemporaryDirectory(prefix="nfa-course-") as folder:

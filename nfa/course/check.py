@@ -1,7 +1,7 @@
-"""The judge of a student's file: `judgements` of its functions, by cases that come with nfa or by the project's tests.
+"""The judge of a student's file: `judgements` of its functions, by cases of nfa or by the project's tests.
 
-A function of `staged` and a task of a ladder are judged here, also without the tests. For other functions `tests` runs
-the project's tests in a checkout, up to the first that fails.
+A function of `staged` and a task of a ladder are judged with cases of nfa, so they do not need the tests. For other
+functions, `tests` runs the project's tests in a checkout, up to the first failure.
 """
 
 import inspect
@@ -22,8 +22,8 @@ from nfa.course.judging import Judgement, NamedSlip, Task, judge, without_docstr
 
 SLIPS = Path(__file__).with_name("slips.toml")
 CHECKOUT = Path(__file__).resolve().parents[2]
-SECONDS = 600  # that the project's tests may take
-FROM_TESTS = 8  # lines that are shown of what they say
+SECONDS = 600  # time limit of the project's tests
+FROM_TESTS = 8  # largest number of lines that are reported from the output of the tests
 
 
 @cache
@@ -32,14 +32,14 @@ def _slips() -> list[dict]:
 
 
 def staged() -> dict[str, str]:
-    """The functions of nfa that are judged in stages, by what a stub calls them, with the kind of their cases."""
+    """The functions of nfa that are judged in stages, by the code in the mark of a stub, with the kind of the cases."""
     kinds = dict.fromkeys(kind for slip in _slips() for kind in slip["of"])
     return {f"nfa.rules.{kind}:{kind}": kind for kind in kinds}
 
 
 @cache
 def task(kind: str) -> Task:
-    """What judges a rule: "bp", "dfa" or "fa"."""
+    """The task that judges a rule. ``kind`` is the name of the rule, such as "bp" or "dp_sgd"."""
     module = import_module(f"nfa.rules.{kind}")
     slips = tuple(NamedSlip(one["old"], one["new"], one["says"]) for one in _slips() if kind in one["of"])
     source = without_docstring(inspect.getsource(getattr(module, kind)))
@@ -47,7 +47,7 @@ def task(kind: str) -> Task:
 
 
 class Checked(NamedTuple):
-    """A function of a student's file: its name, what it stands for, its statements, and what the judge found."""
+    """A function of a student's file: its name, the code that it replaces, its statements, and the judgement."""
 
     name: str
     code: str
@@ -56,11 +56,13 @@ class Checked(NamedTuple):
 
 
 def judgements(path: Path) -> Iterator[Checked]:
-    """Judge the functions of a file, or of the files of a folder, in their order, up to the first that is wrong.
+    """Judge the functions of a file, or of the files of a folder, up to the first wrong function.
+
+    The files are judged in the order of their names. In each file, the functions of `staged` come first.
 
     Raises
     ------
-    ValueError : if a file cannot be run or marks nothing, or if a function needs tests that are not there
+    ValueError : if a file cannot be run or marks no function, or if a function needs tests that are missing
     """
     paths = sorted(path.glob("*.py")) if path.is_dir() else [path]
     if not paths:
@@ -82,7 +84,7 @@ def judgements(path: Path) -> Iterator[Checked]:
 
 
 def next_task(found: list[Checked]) -> ladder.LadderTask | None:
-    """The task of a ladder after the last of these; None if there is none, or if they are of no ladder."""
+    """The task after the last of these tasks in its ladder; None if there is no such task or no ladder."""
     if not found[-1].code.startswith(ladder.CODE):
         return None
     last = ladder.find(found[-1].code)
@@ -91,7 +93,7 @@ def next_task(found: list[Checked]) -> ladder.LadderTask | None:
 
 
 def tests(path: Path, one: stubs.Exercise) -> Judgement:
-    """Run the project's tests of the statements of one function, up to the first that fails.
+    """Run the project's tests of the statements of one function, up to the first failure.
 
     Raises
     ------
@@ -118,7 +120,7 @@ def tests(path: Path, one: stubs.Exercise) -> Judgement:
 
 
 def told(output: str, path: Path) -> tuple[str, str]:
-    """The first failure in what pytest printed, in at most `FROM_TESTS` lines, and the student's line that failed."""
+    """The first failure in the output of pytest, in at most `FROM_TESTS` lines, and the student's line that failed."""
     lines = output.splitlines()
     names = [found[1] for line in lines if (found := re.fullmatch(r"_{3,} (\S.*) _{3,}", line))]
     errors = [line[1:].strip() for line in lines if line.startswith("E ")]

@@ -1,8 +1,9 @@
-"""What the checks of a problem set are written with: calls under a time limit, comparisons that say what is wrong.
+"""The functions with which the checks of a problem set are written: calls with a time limit, and comparisons.
 
-A check is a function that takes what the student wrote and returns, or raises `Wrong` with a sentence that helps. It
-calls the student's function with `call`, shapes what comes back with `array`, and holds it with `close` against
-something independent: differences, a loop, a library. Whatever is not right is told by `mismatch`, in one order.
+A check is a function that takes a student's functions and values. It returns None, or raises `Wrong` with a helpful
+sentence. It calls the student's function with `call`, converts the result with `array`, and compares it by `close` with
+independent values: from differences, a loop or a library. `mismatch` writes the sentence about a mistake, always in the
+same order.
 """
 
 import copy
@@ -19,16 +20,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-SECONDS = 3.0  # of CPU time that one call of a student's function may take; an honest one takes milliseconds
-WAIT = 20.0  # seconds by the clock, for one that sleeps; less than nbgrader gives to a cell
-LARGEST = 1e150  # what an entry may be, so that its square, too, is a number
-RTOL = 1e-4  # of the largest entry: float32 passes, and no mistake is that small
+SECONDS = 3.0  # CPU time for one call of a student's function; a correct function takes milliseconds
+WAIT = 20.0  # seconds on the clock for a function that sleeps; less than nbgrader's limit for a cell
+LARGEST = 1e150  # limit of an entry, so that the square of an entry is also finite
+WORDS = 8  # different words that a reason must have
+RTOL = 1e-4  # relative to the largest entry: float32 passes, and no mistake is that small
 
-_practice = False  # whether a student tries the checks, who gets other values than grading has
+_practice = False  # whether a student tries the checks; the values then differ from the values of grading
 
 
 class Nothing:
-    """Stands for the None of a function that returned nothing, so that a None inside of an answer is told apart."""
+    """Replaces the None of a function that returned nothing, to distinguish it from a None inside a result."""
 
     def __str__(self) -> str:
         return "nothing"
@@ -38,9 +40,9 @@ NOTHING = Nothing()
 
 
 class Wrong(AssertionError):
-    """What a student's function does is not right; the sentence says how, and gives no answer away.
+    """A student's function is wrong. The sentence describes the mistake, but does not reveal the solution.
 
-    ``why`` is "error" where the function raised one, "time" where it did not return, else "".
+    ``why`` is "error" if the function raised an error, "time" if it did not return in time, and otherwise "".
     """
 
     def __init__(self, sentence: str, why: str = "") -> None:
@@ -50,7 +52,7 @@ class Wrong(AssertionError):
 
 @contextmanager
 def practising() -> Iterator[None]:
-    """Give `seeded` and `size` the values of practice, as for a student who tries the checks."""
+    """Use the values of practice in `seeded` and `size`, as for a student who tries the checks."""
     global _practice
     before, _practice = _practice, True
     try:
@@ -60,20 +62,20 @@ def practising() -> Iterator[None]:
 
 
 def seeded(seed: int) -> np.random.Generator:
-    """Random numbers for a check: always the same for a seed, but in practice others than in grading."""
+    """Random numbers for a check. The same seed gives other numbers in practice than in grading."""
     return np.random.default_rng([seed, 1] if _practice else seed)
 
 
 def size(n: int) -> int:
-    """A size of a case, such as a number of records or of units: in practice one more than in grading."""
+    """A size of a case, such as a number of records or units. In practice it is larger by 1 than in grading."""
     return n + _practice
 
 
 def mismatch(name: str, found: Any, expected: Any = "", hint: str = "") -> Wrong:
-    """What a check raises: the quantity that is wrong, what was found, what is expected and a hint, in this order.
+    """The error that a check raises: the wrong quantity, the found value, the expected value and a hint, in this order.
 
-    Of numbers it tells four digits, or more where these are the same. Only where ``found`` says what is expected may
-    that be left out. A function that returned nothing has a hint of its own.
+    Numbers have four digits, or more if these digits are equal. Leave out ``expected`` only if ``found`` already
+    describes the expected value. A function that returned nothing gets its own hint.
 
     Examples
     --------
@@ -89,21 +91,21 @@ def mismatch(name: str, found: Any, expected: Any = "", hint: str = "") -> Wrong
 
 
 def misfit(name: str, value: Any, expected: str) -> Wrong:
-    """What a check raises for a value of another kind than is expected."""
+    """The error that a check raises for a value of a wrong kind."""
     found = value if value is None or value is NOTHING else f"something of type {type(value).__name__}"
     return mismatch(name, found, expected)
 
 
 class TimeIsUp(BaseException):
-    """Interrupts a call. No Exception, so that a student's `except Exception` does not swallow it."""
+    """Interrupts a call. It is not an Exception, so that a student's `except Exception` does not catch it."""
 
 
 @contextmanager
 def limit(seconds: float) -> Iterator[None]:
-    """Interrupt Python code with `TimeIsUp` that takes more CPU time than this, or longer than `WAIT`.
+    """Interrupt the body with `TimeIsUp` if it takes more CPU time than this, or more time on the clock than `WAIT`.
 
-    CPU time, so that a busy machine costs nobody points. It needs a main thread and a system with interval timers (not
-    Windows); elsewhere nbgrader's own limit is left.
+    We limit the CPU time so that no student loses points because the machine is busy. The limit needs the main thread
+    and a system with interval timers (not Windows). Without these, only nbgrader's own limit applies.
     """
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
@@ -125,7 +127,7 @@ def limit(seconds: float) -> Iterator[None]:
 
 
 def raiser(error: BaseException) -> str:
-    """The name of the function in which an error was raised, "" if it has none."""
+    """The name of the function in which an error was raised; "" if the function has no name."""
     at = error.__traceback__
     while at is not None and at.tb_next is not None:
         at = at.tb_next
@@ -134,7 +136,7 @@ def raiser(error: BaseException) -> str:
 
 
 def shortened(error: BaseException, length: int = 200) -> str:
-    """An error's text in one line that is not too long; shapes that do not fit in plain words."""
+    """The text of an error in one line of limited length. Errors about shapes that do not fit get plain words."""
     text = " ".join(str(error).split())
     if product := re.search(r"mismatch in its core dimension 0, .*size (\d+) is different from (\d+)", text):
         rows, columns = product.groups()
@@ -145,11 +147,11 @@ def shortened(error: BaseException, length: int = 200) -> str:
 
 
 def call(function: Callable, *args: Any, copies: bool = True, **kwargs: Any) -> Any:
-    """What the student's function returns for copies of these arguments, or for themselves; `NOTHING` for None.
+    """The result of the student's function for copies of these arguments, or for the arguments; `NOTHING` for None.
 
     Raises
     ------
-    Wrong : if it is not a function, raises anything or does not return in time
+    Wrong : if the object is not a function, raises an error or does not return in time
     """
     if not callable(function):
         raise misfit("the checked object", function, "a function")
@@ -166,13 +168,13 @@ def call(function: Callable, *args: Any, copies: bool = True, **kwargs: Any) -> 
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        if isinstance(error, NotImplementedError) and not error.args:  # as the student version has it
+        if isinstance(error, NotImplementedError) and not error.args:  # as in the student version
             raise Wrong(f"{raiser(error) or name} is not written yet", why="error") from None
         raise Wrong(f"{name} raised {type(error).__name__}: {shortened(error)}", why="error") from None
 
 
 def held(function: Callable, *args: Any) -> tuple[Any, int]:
-    """What `call` returns, and the memory that the call holds at most, in bytes."""
+    """The result of `call`, and the largest memory of the call in bytes."""
     before = tracemalloc.is_tracing()
     if not before:
         tracemalloc.start()
@@ -187,11 +189,11 @@ def held(function: Callable, *args: Any) -> tuple[Any, int]:
 
 
 def transposed_first(forward: Callable, given: tuple, square: tuple) -> Wrong | None:
-    """The mistake of a ``forward`` that forms h[0] W[1] in place of h[0] W[1]^T; None for every other mistake.
+    """The error for a ``forward`` that computes h[0] W[1] in place of h[0] W[1]^T; None for every other mistake.
 
     Parameters
     ----------
-    given : W, b and x of layers of different sizes, which allow no other product; W[0] and b[0] are None
+    given : W, b and x of layers with different sizes, for which only the correct product exists; W[0] and b[0] are None
     square : W, b and x of layers of one size
     """
 
@@ -208,11 +210,11 @@ def transposed_first(forward: Callable, given: tuple, square: tuple) -> Wrong | 
 
 
 def array(value: Any, shape: tuple[int, ...], name: str) -> np.ndarray:
-    """The value as a float64 array of this shape; lists of numbers, tensors and any float type are welcome.
+    """The value as a float64 array of this shape. Lists of numbers, tensors and any float type are accepted.
 
     Raises
     ------
-    Wrong : if it is something else, has another shape or holds nan, infinity or what is nearly so
+    Wrong : if the value is of another kind, has another shape, or contains NaN or an entry of `LARGEST` or more
     """
     found = _floats(value)
     if found is None:
@@ -221,16 +223,16 @@ def array(value: Any, shape: tuple[int, ...], name: str) -> np.ndarray:
         exchanged = len(shape) == 2 and found.shape == shape[::-1]
         raise mismatch(f"the shape of {name}", found.shape, shape, exchanged * "rows and columns are exchanged")
     for at in np.argwhere(~(np.abs(found) < LARGEST)):
-        number(found[tuple(at)], f"{name}{place(at)}")  # which raises
+        number(found[tuple(at)], f"{name}{place(at)}")  # this call raises
     return found
 
 
 def number(value: Any, name: str, finite: bool = True) -> float:
-    """One number as a float; an array, list or tensor with one entry will do.
+    """One number as a float. An array, list or tensor with one entry is accepted.
 
     Raises
     ------
-    Wrong : if it is something else, nan, or infinite where that is not welcome
+    Wrong : if the value is of another kind or NaN, or if it is not finite and ``finite`` is true
     """
     found = _floats(value)
     if found is None:
@@ -244,7 +246,7 @@ def number(value: Any, name: str, finite: bool = True) -> float:
 
 
 def numbers(value: Any, name: str) -> np.ndarray:
-    """All numbers of an array, as a vector: for what is judged whatever the shape."""
+    """All numbers of an array as a vector, for values that are judged without their shape."""
     found = _floats(value)
     if found is None or not found.size:
         raise misfit(name, value, "numbers")
@@ -252,7 +254,7 @@ def numbers(value: Any, name: str) -> np.ndarray:
 
 
 def pair(value: Any, what: str, length: int = 2) -> list[Any]:
-    """The two things that a function returns, or three."""
+    """The ``length`` values that a function returns, as a list."""
     if not isinstance(value, tuple | list) and not (hasattr(value, "shape") and np.ndim(value)):
         raise misfit("what is returned", value, f"{length} things, {what}")
     if len(value) != length:
@@ -261,7 +263,7 @@ def pair(value: Any, what: str, length: int = 2) -> list[Any]:
 
 
 def entries(value: Any, of: str, *names: str) -> list[Any]:
-    """What a function's dictionary has under these names."""
+    """The values with these names in the dictionary that a function returns."""
     if not isinstance(value, dict):
         raise misfit(f"what {of} returns", value, "a dictionary")
     if missing := [name for name in names if name not in value]:
@@ -269,8 +271,43 @@ def entries(value: Any, of: str, *names: str) -> list[Any]:
     return [value[name] for name in names]
 
 
+def guessed(guess: Callable[[], Any], *names: str, least: float = 0.0, most: float = np.inf) -> None:
+    """Check a guess: one number for each of these quantities, between ``least`` and ``most``, both included.
+
+    Every such guess is right, because its points are for having made one.
+    """
+    value = call(guess)
+    for name, one in zip(names, pair(value, "the guesses", len(names)) if len(names) > 1 else [value], strict=True):
+        found = number(one, f"the guess of {name}")
+        if not least <= found <= most:
+            told = f"a number between {least:g} and {most:g}" if np.isfinite(most) else f"at least {least:g}"
+            raise mismatch(f"the guess of {name}", found, told)
+
+
+def answered(question: Callable[[], Any], right: str, hint: str) -> None:
+    """Check the answer to a question with choices: the right letter, and a reason of at least `WORDS` different words.
+
+    Nobody judges the reason here. The teacher reads it.
+    """
+    letter, reason = pair(call(question), "the letter and the reason")
+    if not isinstance(letter, str):
+        raise misfit("the letter", letter, "a letter, as text")
+    worded(reason, "the reason", WORDS)
+    if letter.strip().lower() != right:
+        raise mismatch("the letter", letter, "another one", hint)
+
+
+def worded(value: Any, name: str, least: int) -> None:
+    """Check that a value is a text with at least so many different words."""
+    if not isinstance(value, str):
+        raise misfit(name, value, f"a text of at least {least} words")
+    words = {word.lower() for word in re.findall(r"\w+", value)}
+    if len(words) < least:
+        raise mismatch(f"the number of different words in {name}", len(words), f"at least {least}")
+
+
 def layers(value: Any, first: int, L: int, name: str) -> Any:
-    """A list that counts layers as the papers do: entry l for l = first..L. What is in lower slots does not matter."""
+    """Check a list that counts layers as the papers do, with entries first..L. Lower entries do not matter."""
     try:
         length = len(value)
     except TypeError:
@@ -283,19 +320,22 @@ def layers(value: Any, first: int, L: int, name: str) -> Any:
 
 
 def arrays(value: Any, like: Sequence[Any], name: str, first: int = 1) -> list[Any]:
-    """The entries first..L of such a list as arrays, each of the shape of the entry of ``like``; None below."""
+    """The entries first..L of a list of layers as arrays with the shapes of ``like``; None for lower entries."""
     value = layers(value, first, len(like) - 1, name)
     return [None] * first + [array(value[l], np.shape(like[l]), f"{name}[{l}]") for l in range(first, len(like))]
 
 
 def upright(value: Any, shape: tuple[int, ...]) -> Any:
-    """The value; its transpose where that has the shape, for what is judged of both."""
+    """The value, or its transpose if only the transpose has the shape, for checks that accept both."""
     found = _floats(value)
     return found.T if found is not None and found.shape == shape[::-1] != shape else value
 
 
 def fitting(value: Any, like: Sequence[Any], name: str) -> dict[str, tuple[np.ndarray, Any]]:
-    """Entries 1..L beside those of ``like``, by place, where the shape fits, upright or not: others cost elsewhere."""
+    """Pairs of entries 1..L of the value and of ``like``, by place, if the entry or its transpose has the right shape.
+
+    Another check judges the entries with other shapes.
+    """
     value, found = layers(value, 1, len(like) - 1, name), {}
     for l in range(1, len(like)):
         mine = _floats(upright(value[l], np.shape(like[l])))
@@ -305,12 +345,12 @@ def fitting(value: Any, like: Sequence[Any], name: str) -> dict[str, tuple[np.nd
 
 
 def close(got: ArrayLike, want: ArrayLike, name: str, hint: str = "", rtol: float = RTOL, telling: bool = True) -> None:
-    """Hold what a student computed against what it should be, within rtol of the largest entry of that.
+    """Compare a student's values with the expected values, within rtol times the largest expected entry.
 
     Raises
     ------
-    Wrong : with the place of the largest difference and what is expected there, if ``telling``; a common factor of
-        several numbers (a sign, a mean taken twice) is named instead
+    Wrong : with the place of the largest difference and, if ``telling``, the expected value there. If ``telling`` and
+        all numbers are wrong by a common factor, such as a sign, the message names the factor instead
     """
     got, want = np.asarray(got, dtype=float), np.asarray(want, dtype=float)
     off = np.abs(got - want)
@@ -324,16 +364,16 @@ def close(got: ArrayLike, want: ArrayLike, name: str, hint: str = "", rtol: floa
 
 
 def same_number(got: ArrayLike, want: ArrayLike, name: str, hint: str, rtol: float = RTOL) -> None:
-    """Hold numbers that the text asks for; the sentence does not tell what is expected, which would be the answer."""
+    """Compare numbers for which an assignment asks. The sentence does not contain the expected numbers."""
     close(got, want, name, hint, rtol, telling=False)
 
 
 def same_line(got: ArrayLike, want: ArrayLike, name: str, hint: str = "") -> float:
-    """The factor between two arrays that are parallel or opposed: a wrong one is another check's business.
+    """The factor between two arrays that are parallel or opposite. Another check judges the factor.
 
     Raises
     ------
-    Wrong : if they are neither, with their cosine
+    Wrong : if the arrays are neither parallel nor opposite, with their cosine
     """
     got, want = np.asarray(got), np.asarray(want)
     factor = common_factor(got, want)
@@ -344,7 +384,7 @@ def same_line(got: ArrayLike, want: ArrayLike, name: str, hint: str = "") -> flo
 
 
 def same_scale(found: Mapping[str, tuple[Any, Any]], case: str, hint: str, turned: str) -> None:
-    """Hold length and sign where the direction is right, of what `fitting` returns; a wrong sign has its own hint."""
+    """Check norm and sign of the entries of `fitting` that have the right direction. A wrong sign has its own hint."""
     factors = {name: common_factor(*two) for name, two in found.items()}
     if not any(factors.values()):
         raise mismatch("entries with the right direction", "none", "at least one, to judge its norm and sign")
@@ -354,7 +394,7 @@ def same_scale(found: Mapping[str, tuple[Any, Any]], case: str, hint: str, turne
 
 
 def common_factor(got: ArrayLike, want: ArrayLike) -> float | None:
-    """The number c for which got = c want, if there is one (within `RTOL`), else None.
+    """The number c with got = c want within `RTOL`; None if there is no such number, or if it is 0.
 
     Examples
     --------
@@ -373,7 +413,7 @@ def common_factor(got: ArrayLike, want: ArrayLike) -> float | None:
 
 
 def slopes(f: Callable[[np.ndarray], float], at: np.ndarray, step: float = 1e-5) -> np.ndarray:
-    """The derivative of f by every entry of an array, by central differences (error about 1e-10 for f of order 1).
+    """The derivative of f with respect to each entry, by central differences (error about 1e-10 for f of order 1).
 
     Examples
     --------
@@ -390,11 +430,12 @@ def slopes(f: Callable[[np.ndarray], float], at: np.ndarray, step: float = 1e-5)
 
 
 def fair(check: Callable[[], None], function: Callable, **parts: Callable) -> None:
-    """Run a check; where it fails, once more with right versions of earlier exercises in the notebook.
+    """Run a check. If it fails, run it again with correct versions of earlier exercises in the notebook.
 
-    So nobody loses points twice for one mistake, and nobody has to use the earlier functions in a given way. Of two
-    failures the second is told, which is that of this exercise, unless only the right versions make it raise. After a
-    call that took too long the second has a third of the time, in which every honest one returns.
+    So no student loses points twice for one mistake, and no student has to use the earlier functions in a given way. If
+    both runs fail, we report the second failure, because it is about this exercise. But we report the first failure if
+    the function raises an error or takes too long only with the correct versions. If the first run took too long, the
+    second run has a third of the time, which is enough for every correct function.
     """
     global SECONDS
     seconds = SECONDS
@@ -420,7 +461,7 @@ def fair(check: Callable[[], None], function: Callable, **parts: Callable) -> No
 
 
 def passes(check: Callable, *args: Any) -> bool:
-    """Whether a check passes: of two that one mistake can fail, the later asks the earlier, and is then lenient."""
+    """Whether a check passes. A check uses it to be lenient if an earlier check fails because of the same mistake."""
     try:
         check(*args)
     except Wrong:
@@ -429,7 +470,7 @@ def passes(check: Callable, *args: Any) -> bool:
 
 
 def unless_lost(check: Callable[[], None], lenient: Callable[[], None], *earlier: Callable[[], None]) -> None:
-    """Run a check; where it fails and one of the earlier does, a lenient one will do, and the first failure is told."""
+    """Run a check. If it fails, raise its failure, unless an earlier check also fails and the lenient check passes."""
     try:
         check()
     except Wrong:
@@ -438,11 +479,11 @@ def unless_lost(check: Callable[[], None], lenient: Callable[[], None], *earlier
 
 
 def charged_once(at: int, cells: Sequence[tuple[Callable[[], None], Callable[[], None]]]) -> None:
-    """Run the check of one of the cells of an exercise, of which one mistake must cost one.
+    """Run the check of one cell of an exercise. One mistake must cost the points of only one cell.
 
-    Each cell has its check and a lenient one, such as layers of one size, in which most products can be formed. Where
-    the check fails and the lenient one passes, the cell loses its points if no other cell does: no earlier one that
-    fails its check, and no later one that fails both.
+    Each cell has a check and a lenient check. A lenient check can use layers of one size, for which most matrix
+    products exist. Suppose that the check fails and the lenient check passes. Then the cell loses its points only if no
+    other cell does: no earlier cell fails its check, and no later cell fails both of its checks.
     """
     check, lenient = cells[at]
     try:
@@ -456,12 +497,12 @@ def charged_once(at: int, cells: Sequence[tuple[Callable[[], None], Callable[[],
 
 
 def place(at: Sequence[Any] | np.ndarray) -> str:
-    """Where an entry stands, nothing for a single number."""
+    """The place of an entry in words; an empty text for a single number."""
     return f" at {[int(i) for i in at]}" if len(at) else ""
 
 
 def _floats(value: Any) -> np.ndarray | None:
-    """The value in float64, or None if it is not made of numbers."""
+    """The value in float64, or None if it does not consist of numbers."""
     try:
         value = value.detach() if hasattr(value, "detach") else value
         return None if value is None else np.asarray(value, dtype=float)

@@ -1,8 +1,8 @@
-"""Grade a notebook in two processes: one runs the student's code within limits, the other one runs the checks.
+"""Grade a notebook in two processes: one process runs the student's code within limits, the other runs the checks.
 
-The process of the checks never imports or runs anything of the submission. It has a `StudentFunction` in place of each
-function of the student: a call is a request over a pipe, with limits on size and time. So nothing that a notebook does
-to its own modules reaches the checks. `judge` starts both processes for one notebook.
+The process of the checks never imports or runs code of the submission. It has a `StudentFunction` in place of each
+function of the student. Each call is a request over a pipe, with limits on size and time. So the changes that a
+notebook makes to its own modules do not affect the checks. `judge` starts both processes for one notebook.
 """
 
 import ast
@@ -31,12 +31,12 @@ from nfa.course import MASTERS, cage, checking, exchange
 from nfa.course.problem_sets import HIDDEN, ProblemSet, Submission, submitted
 
 START = 120.0  # seconds for the start of a process
-STOP = 5.0  # seconds in which code that is interrupted must end
-EVERY = 0.25  # seconds between two looks at memory and processes
-MESSAGE = 0.005  # seconds more for each request and its answer, on a busy machine
-MESSAGES = 60.0  # seconds more at most, so that a loop of requests ends too
-LOOK = 0.05  # seconds between two looks at the time that a call has taken
-SPARE = 512 << 20  # bytes for what a process has besides its own data, such as libraries
+STOP = 5.0  # seconds in which interrupted code must end
+EVERY = 0.25  # seconds between two measurements of memory and processes
+MESSAGE = 0.005  # additional seconds for each request and its answer, on a busy machine
+MESSAGES = 60.0  # largest number of additional seconds, so that a loop of requests also ends
+LOOK = 0.05  # seconds between two measurements of the time of a call
+SPARE = 512 << 20  # additional bytes for libraries and other memory that is not data of the code
 KEPT = ("PATH", "PYTHONPATH", "LANG", "LANGUAGE", "TZ", "VIRTUAL_ENV", "LD_LIBRARY_PATH", "SYSTEMROOT")
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 DIED = "the Python process died: a cell ended the process, or needed too much memory"
@@ -45,13 +45,13 @@ ENDLESS = "a cell ran too long and could not be stopped"
 
 @dataclass(frozen=True)
 class Limits:
-    """What the code of one submission may use.
+    """The limits of the code of one submission.
 
     Parameters
     ----------
     memory : bytes
-    processes : processes and threads at once
-    size : bytes of a file that it writes
+    processes : processes and threads at the same time
+    size : bytes of a file that the code writes
     cell : seconds for one cell, and for the checks of one graded cell
     call, wait : seconds of CPU time and by the clock for one call of a function, as in `nfa.course.checking`
     """
@@ -66,14 +66,14 @@ class Limits:
 
 @dataclass(frozen=True)
 class CodeCell:
-    """A cell of code: its source, with hidden tests if it is ``graded``."""
+    """A cell of code. If it is ``graded``, its source contains hidden tests."""
 
     source: str
     graded: bool = False
 
 
 class StoppedError(Exception):
-    """The submission cannot be graded to its end; the text says why."""
+    """The submission cannot be graded completely. The text gives the reason."""
 
 
 class CellTimeoutError(Exception):
@@ -81,22 +81,23 @@ class CellTimeoutError(Exception):
 
 
 def judge(cells: Sequence[CodeCell], masters: Path, limits: Limits = Limits()) -> dict[str, Any]:
-    """Run the cells of a notebook in their order, and the hidden tests of the graded ones in another process.
+    """Run the cells of a notebook in order, and the hidden tests of the graded cells in another process.
 
     Parameters
     ----------
     cells : the cells of code of a notebook
-    masters : the folder with the masters of the course, where the hidden tests find their checks
-    limits : what the code may use
+    masters : the folder with the masters of the course, which contains the checks for the hidden tests
+    limits : limits of the code
 
     Returns
     -------
-    verdict : {"cells", "problem", "notes"}: of each cell {"stdout", "stderr", "error"}, where the error is None or
-        [name, text, lines of a traceback]; why the submission cannot be graded, or ""; and sentences for the teacher
+    verdict : {"cells", "problem", "notes"}. "cells" has a dictionary {"stdout", "stderr", "error"} for each cell. The
+        error is None or [name, text, lines of a traceback]. "problem" is the reason why the submission cannot be
+        graded, or "". "notes" are sentences for the teacher
     """
     task = {"cells": [asdict(cell) for cell in cells], "limits": asdict(limits)}
     with tempfile.TemporaryDirectory(prefix="nfa-student-", ignore_cleanup_errors=True) as outer:
-        folder = Path(outer, "notebook")  # in a folder of its own: one who removes what is around it removes nothing
+        folder = Path(outer, "notebook")  # a subfolder, so that code that deletes neighbouring files finds none
         folder.mkdir()
         _plots(folder, cells)
         command = [sys.executable, "-P", "-m", "nfa.course.confined", str(folder)]
@@ -116,11 +117,11 @@ def judge(cells: Sequence[CodeCell], masters: Path, limits: Limits = Limits()) -
 
 
 def grade(problems: ProblemSet, submission: Submission, limits: Limits = Limits()) -> dict[str, str]:
-    """What `nfa.course.problem_sets.grade` returns, graded in two processes.
+    """Grade as `nfa.course.problem_sets.grade`, but in two processes, and return the same form of result.
 
     Raises
     ------
-    StoppedError : if the submission cannot be graded to its end
+    StoppedError : if the submission cannot be graded completely
     """
     cells, names = [], []
     for cell, source in submitted(problems, submission):
@@ -142,7 +143,7 @@ def _stopped(problem: str) -> dict[str, Any]:
 
 
 def _plots(folder: Path, cells: Sequence[CodeCell]) -> None:
-    """Give matplotlib its list of fonts, which takes it seconds to make."""
+    """Copy matplotlib's list of fonts into the folder, because matplotlib needs seconds to make this list."""
     if not any("matplotlib" in cell.source for cell in cells):
         return
     home = Path.home()
@@ -160,7 +161,7 @@ def _plots(folder: Path, cells: Sequence[CodeCell]) -> None:
 
 
 class StudentFunction(exchange.RemoteFunction):
-    """A function of the student; where a check measures memory, that of the student's process counts."""
+    """A function of the student. If a check measures memory, the memory of the student's process counts."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not tracemalloc.is_tracing():
@@ -172,12 +173,12 @@ class StudentFunction(exchange.RemoteFunction):
 
 
 def _hold(length: int) -> None:
-    """Have so much memory for a moment, so that `tracemalloc` sees it."""
+    """Allocate this number of bytes for a moment, so that `tracemalloc` measures them."""
     bytearray(max(0, length))
 
 
 class Students(exchange.Peer):
-    """The process of a student as the checks see it: requests with limits on time, and a watch over it."""
+    """The process of a student, from the side of the checks: requests with time limits, and a watch on the process."""
 
     names = False
     opaque = False
@@ -191,8 +192,8 @@ class Students(exchange.Peer):
         self.limits = limits
         self.reason = ""
         self.notes: list[str] = []
-        self.waiting = 0  # requests that wait for an answer, each within the one before
-        self.asked = 0  # requests of the student's process within one of this
+        self.waiting = 0  # number of nested requests that wait for an answer
+        self.asked = 0  # requests of the student's process during a request of this process
         self.serving = self.rang = self.late = self.over = self.ended = False
         self.served = self.started = self.began = self.interrupted = self.looked = 0.0
         self.cell, self.cell_end = True, float("inf")  # whether a cell runs; when a hidden test must have ended
@@ -229,7 +230,7 @@ class Students(exchange.Peer):
         threading.Thread(target=self._guard, daemon=True).start()
 
     def _first(self) -> Any:
-        """What the process says before it answers requests."""
+        """The next message of the process before it answers requests."""
         if not self.pipe.poll(START):
             raise exchange.GoneError
         try:
@@ -240,7 +241,7 @@ class Students(exchange.Peer):
     # --- watch
 
     def _guard(self) -> None:
-        """End the process if it has too much memory or too many processes."""
+        """End the process if it uses too much memory or too many processes."""
         import psutil
 
         while not self.ended:
@@ -264,7 +265,7 @@ class Students(exchange.Peer):
             time.sleep(EVERY)
 
     def kill(self, reason: str) -> None:
-        """End the process and all that it has started."""
+        """End the process and all processes that it has started."""
         import psutil
 
         self.reason = self.reason or reason
@@ -280,14 +281,14 @@ class Students(exchange.Peer):
             pass
 
     def end(self) -> None:
-        """End the process, as nothing more is asked."""
+        """End the process after the last request."""
         self.ended = True
         self.kill("")
         self.process.wait()
         self.pipe.close()
 
     def gone(self) -> str:
-        """Why the process has ended."""
+        """The reason why the process has ended."""
         try:
             self.process.wait(STOP)
         except subprocess.TimeoutExpired:
@@ -297,11 +298,11 @@ class Students(exchange.Peer):
     # --- requests with limits
 
     def pure(self, function: Any) -> bool:
-        """Whether answers of a function of the checks may be remembered in the student's process."""
+        """Whether the student's process may cache the results of a function of the checks."""
         return exchange.pure(function)
 
     def request(self, do: str, *args: Any, memory: dict[bytes, Any] | None = None) -> Any:
-        """What the student's process answers; a call that takes too long raises `nfa.course.checking.TimeIsUp`."""
+        """The answer of the student's process. A call that takes too long raises `nfa.course.checking.TimeIsUp`."""
         if self.over:
             raise checking.TimeIsUp
         if not self.waiting:
@@ -333,15 +334,15 @@ class Students(exchange.Peer):
         return value
 
     def short_of_memory(self) -> None:
-        """Note that memory was refused."""
+        """Add a note that the notebook needed too much memory."""
         note = f"the notebook needed more than {_size(self.limits.memory)} of memory"
         self.notes += [] if note in self.notes else [note]
 
     @contextmanager
     def _patient(self) -> Iterator[None]:
-        """The alarm of `nfa.course.checking.limit` interrupts functions of the checks, and no message on its way."""
+        """Let the alarm of `nfa.course.checking.limit` interrupt functions of the checks, but not messages."""
         numbers = (signal.SIGALRM, signal.SIGPROF)
-        if self.waiting > 1 or signal.getsignal(signal.SIGALRM) in (signal.SIG_DFL, None):  # or there is no alarm
+        if self.waiting > 1 or signal.getsignal(signal.SIGALRM) in (signal.SIG_DFL, None):  # or no alarm is set
             yield
             return
         before, self.rang = [signal.getsignal(number) for number in numbers], False
@@ -356,7 +357,7 @@ class Students(exchange.Peer):
                 signal.setitimer(signal.ITIMER_REAL, checking.WAIT)
 
     def _alarm(self, number: int, _: Any) -> None:
-        """Time has passed in this process; that of the student's is measured where its answer is awaited."""
+        """Handle the alarm of this process. `receive` measures the time of the student's process."""
         if number == signal.SIGALRM:
             self.rang = True
             if self.serving and time.monotonic() > self.served + checking.WAIT:
@@ -364,7 +365,7 @@ class Students(exchange.Peer):
             signal.setitimer(signal.ITIMER_REAL, checking.WAIT)
 
     def answer(self, found: list[Any], raw: bytes) -> None:
-        """Call a function of the checks; a call that is late gets an error in its place, which ends its loop."""
+        """Call a function of the checks. A late call gets an error instead, which ends a loop in the student's code."""
         self.asked += 1
         if self.late:
             self.send(exchange.Writer(self, []).message(["error", exchange.told(checking.TimeIsUp())]))
@@ -376,14 +377,14 @@ class Students(exchange.Peer):
             self.serving = before
 
     def failed(self, error: BaseException) -> None:
-        """A function of the checks did not end in time."""
+        """Note that a function of the checks did not end in time."""
         self.late |= isinstance(error, checking.TimeIsUp)
 
     def receive(self) -> tuple[list[Any], bytes]:
-        """The next message. The process is interrupted if a call takes too long, and ended if that does not help.
+        """The next message. The process is interrupted if a call takes too long, and ended if this has no effect.
 
-        The time is also measured while messages come. Then nothing is interrupted, because half a message may be on its
-        way, but `answer` refuses further requests.
+        The time is also measured while messages arrive. Then the process is not interrupted, because it may have sent
+        only half of a message. Instead, `answer` refuses further requests.
         """
         while not self.poller.poll(1000 * LOOK):
             if self._too_late() and time.monotonic() - self.interrupted > 0.5:
@@ -397,7 +398,7 @@ class Students(exchange.Peer):
         return super().receive()
 
     def _too_late(self) -> bool:
-        """Whether the call has taken too long; if it has not ended `STOP` seconds later, the process is ended."""
+        """Whether the call has taken too long. If the call does not end within `STOP` seconds, the process is ended."""
         import psutil
 
         now = self.looked = time.monotonic()
@@ -405,7 +406,7 @@ class Students(exchange.Peer):
             try:
                 cpu = sum(self.child.cpu_times()[:2])
             except psutil.Error:
-                return False  # it has ended, which the pipe will say
+                return False  # the process has ended, which the pipe will report
             self.cpu = cpu if self.cpu is None else self.cpu
             took, more = now - self.started, min(MESSAGE * self.asked, MESSAGES)
             if now > self.cell_end + more:
@@ -436,7 +437,7 @@ class Students(exchange.Peer):
         return made
 
     def test(self, source: str, scope: "Scope") -> list[Any] | None:
-        """Run a hidden test in this process; its error, which has no traceback, for it would quote the test."""
+        """Run a hidden test in this process. Return its error without a traceback, which would quote the test."""
         self.cell, self.over = False, False
         self.cell_end = time.monotonic() + self.limits.cell
         try:
@@ -452,7 +453,7 @@ class Students(exchange.Peer):
 
 
 class Scope(dict[str, Any]):
-    """The names of hidden tests: those that they define themselves, and those of the notebook."""
+    """The names in hidden tests: the names that the tests define, and the names of the notebook."""
 
     def __init__(self, students: Students) -> None:
         super().__init__(__name__="__main__", __builtins__=builtins)
@@ -465,7 +466,7 @@ class Scope(dict[str, Any]):
 
 
 def _own_memory(process: Any) -> int:
-    """The memory of a process; of what it shares with others, its part, where the system says that."""
+    """The memory of a process. If the system reports a share of shared memory, only this share counts."""
     import psutil
 
     try:
@@ -480,7 +481,7 @@ def _size(memory: int) -> str:
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    """What the student's process gets of the environment: where Python is, and no secret."""
+    """The environment of the student's process: the variables that Python needs, and no secrets."""
     kept = {key: value for key, value in os.environ.items() if key in KEPT or key.startswith("LC_")}
     kept |= {key: os.environ.get(key, str(min(4, os.cpu_count() or 1))) for key in THREADS}
     own = ("HOME", "TMPDIR", "IPYTHONDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")
@@ -505,7 +506,7 @@ def parts(source: str) -> list[tuple[bool, str]]:
 
 
 def _says(source: str) -> bool:
-    """Whether a source is more than comments."""
+    """Whether a source contains more than comments."""
     try:
         return bool(ast.parse(source).body)
     except SyntaxError:
@@ -513,13 +514,13 @@ def _says(source: str) -> bool:
 
 
 def work(task: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Do what `judge` asks."""
+    """Run the cells and the hidden tests of a task from `judge`, and return the verdict."""
     limits = Limits(**task["limits"])
     checking.SECONDS, checking.WAIT = limits.call, limits.wait
     try:
         students = Students(folder, limits)
     except StoppedError:
-        students = Students(folder, limits, files=False)  # some of Python may lie where nobody expects it
+        students = Students(folder, limits, files=False)  # parts of Python may be in an unexpected folder
     made: list[dict[str, Any]] = []
     scope = Scope(students)
     try:
@@ -550,7 +551,7 @@ def work(task: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def main(folder: Path) -> None:
-    """Read a task from standard input, and write what comes of it to standard output."""
+    """Read a task from standard input, and write the verdict to standard output."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     if sys.platform == "linux":

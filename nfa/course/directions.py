@@ -1,9 +1,9 @@
 """The cases that judge a direction: BP, FA, DFA, DP-SGD and joint-clip DFA on networks of four kinds.
 
-The values are central differences. BP is the derivative of the mean loss. For DFA and FA let v[l] be what comes back to
-h[l]. The direction of layer l is the derivative of the mean of <h[l], v[l]> by W[l] and b[l], while v[l] does not move.
-A private rule is judged by its base, BP or DFA, of every example alone: clipped by a loop, and summed. Its noise is
-measured.
+The expected values are central differences. BP is the derivative of the mean loss. For DFA and FA, let v[l] be the
+error signal that reaches h[l]. The direction of layer l is the derivative of the mean of <h[l], v[l]> with respect to
+W[l] and b[l] for fixed v[l]. For a private rule, we compute the direction of its base, BP or DFA, for each example
+alone, clip it in a loop, and sum. The noise of a private rule is measured.
 """
 
 import math
@@ -21,7 +21,7 @@ from nfa.network import AvgPool, Conv2d, Dense, MaxPool, Net, forward, mlp, ops
 STEP = 1e-5  # of the central differences
 DENSE, SKIPS, CONVOLUTIONS, POOLING = "dense networks", "skips", "convolutions", "pooling"
 CLIP, NOISE = "clip", "noise"
-BASE = {"dp_sgd": "bp", "dp_dfa_joint": "dfa"}  # of a private rule, the rule that it clips
+BASE = {"dp_sgd": "bp", "dp_dfa_joint": "dfa"}  # the rule whose direction a private rule clips
 FIXED = {"dfa": "B", "fa": "V"}  # the keyword of the fixed matrices
 NO_CLIP = 1e9
 
@@ -41,20 +41,20 @@ HINTS = {
 
 
 def cases(kind: str) -> Iterator[TaskCase]:
-    """The cases of a rule, and probes at a network whose layers are of one size, where much can run."""
+    """The cases of a rule, and probes on a network with layers of one size, on which many wrong versions can run."""
     settings: dict[str, Any]
     for stage, name, make, settings in networks(kind):
         if stage == SKIPS and kind in BASE:
             yield from _noises(kind)
         yield _case(kind, stage, name, make(), settings)
     probe = mlp([4, 4, 4, 4, 4], ops.tanh, rng=np.random.default_rng(5))
-    probe.phi[probe.L] = ops.tanh  # for what treats the top layer as a hidden one
+    probe.phi[probe.L] = ops.tanh  # for versions that treat the top layer as a hidden layer
     for settings in ({}, {"m": 9}) if kind not in BASE else (_private(), _private(m=9), _private(C=0.5)):
         yield TaskCase("", "probe", partial(_run, kind, probe, settings))
 
 
 def networks(kind: str) -> Iterator[tuple[str, str, Callable[[], Net], dict[str, Any]]]:
-    """(stage, name, function that makes the network, settings of the rule)."""
+    """The networks as tuples (stage, name, function that makes the network, settings of the rule)."""
     if kind in BASE:
         for stage, name, make, settings in networks(BASE[kind]):
             if stage == SKIPS:
@@ -83,7 +83,7 @@ def _private(C: float = NO_CLIP, m: int = 4, sigma: float = 0.0) -> dict[str, An
 
 
 def clipped(kind: str, net: Net, x: np.ndarray, y: np.ndarray, back: list, m: float, at: str, C: float) -> dict:
-    """The direction of a private rule without noise: its base for every example alone, clipped, and summed."""
+    """The direction of a private rule without noise: the clipped directions of its base, summed over examples."""
     total: dict[str, list] = {}
     for i in range(len(x)):
         one = wanted(BASE[kind], net, x[i : i + 1], y[i : i + 1], back, 1, at)
@@ -96,7 +96,7 @@ def clipped(kind: str, net: Net, x: np.ndarray, y: np.ndarray, back: list, m: fl
 
 
 def _noise(kind: str, k: int, settings: dict[str, Any], slot: int, rule: Callable) -> float:
-    """The standard deviation of the noise on all weights (slot 0) or biases (slot 1), of k tightly clipped examples."""
+    """The standard deviation of the noise on all weights (slot 0) or biases (slot 1), for k examples."""
     net = _mlp([60, 50, 40, 10], ops.tanh)
     x, y = batch(net, k)
     found = rule(net, x, y, **_fed(kind, net, "h"), **settings, rng=np.random.default_rng(6))[slot]
@@ -104,7 +104,7 @@ def _noise(kind: str, k: int, settings: dict[str, Any], slot: int, rule: Callabl
 
 
 def wanted(kind: str, net: Net, x: np.ndarray, y: np.ndarray, back: list, m: float, at: str = "h") -> dict[str, list]:
-    """The direction by central differences; ``back`` holds B for "dfa", V for "fa"."""
+    """The direction by central differences. ``back`` contains B for "dfa" and V for "fa"."""
     z, h = forward(net, x)
     dW: list = [None] * (net.L + 1)
     db: list = [None] * (net.L + 1)
@@ -131,7 +131,7 @@ def _end(net: Net, l: int, z_l: np.ndarray, at: str = "h") -> np.ndarray:
 
 
 def _come_back(kind: str, net: Net, z: list, h: list, y: np.ndarray, back: list) -> list:
-    """v[l], what comes back to the end of layer l, for every l; for the top layer the error."""
+    """The error signal v[l] that reaches the output of layer l, for every l. For the top layer, it is the error."""
     v: list = [0.0] * net.L + [h[net.L] - y]
     if kind == "dfa":
         for l in range(1, net.L):
@@ -156,7 +156,7 @@ def _come_back(kind: str, net: Net, z: list, h: list, y: np.ndarray, back: list)
 
 
 def _noises(kind: str) -> Iterator[TaskCase]:
-    """5,400 weights and 100 biases: right noise is out of its band with odds below 1e-8."""
+    """The cases of the noise, on 5,400 weights and 100 biases. Correct noise fails with probability below 1e-8."""
     for k, m, sigma in ((4, 4, 0.5), (4, 20, 3.0), (0, 4, 0.5)):
         for slot, what, rtol in ((0, "weights", 0.1), (1, "biases", 0.45)):
             run = partial(_noise, kind, k, _private(1e-3, m, sigma), slot)
@@ -190,7 +190,7 @@ def _fed(kind: str, net: Net, at: str) -> dict[str, list]:
 
 
 def feed(kind: str, net: Net, at: str = "h") -> list:
-    """The fixed matrices of a network; at a probe every slot has one, as some slips use them."""
+    """The fixed matrices of a network. For a probe, every slot has a matrix, because some slips use other slots."""
     rng = np.random.default_rng(11)
     if kind == "bp":
         return []

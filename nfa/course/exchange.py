@@ -1,9 +1,10 @@
-"""Values and calls that cross between two processes of which neither trusts what the other one runs.
+"""The exchange of values and calls between two processes. Neither process trusts the code of the other process.
 
-A `Peer` sends requests over a pipe and answers those of the other side, also while it waits for an answer. Values
-cross as JSON with the bytes of arrays behind it, never as pickle. Functions, methods and iterators stay where they are:
-the other side gets a `RemoteFunction` or a `RemoteIterator`, and every use of it is a request. An argument that a call
-changes in place is changed on the side of the caller, too, so that a random generator advances.
+A `Peer` sends requests over a pipe and answers the requests of the other side, also while it waits for an answer.
+Values are sent as JSON followed by the bytes of arrays, and never as pickle. Functions, methods and iterators are not
+sent. The other side gets a `RemoteFunction` or a `RemoteIterator`, and every use of this object is a request. If a call
+changes an argument in place, the argument is also changed on the side of the caller. So a random generator advances on
+both sides.
 """
 
 import builtins
@@ -22,30 +23,31 @@ import numpy as np
 
 LARGEST_TEXT = 16_000_000  # bytes of JSON in one message
 LARGEST_ARRAYS = 64_000_000  # bytes of arrays in one message
-DEEPEST = 60  # lists in lists
-CALLS = 40  # calls of one side in calls of the other
-REMEMBERED, SHORT = 5000, 10_000  # answers of one function that are remembered; bytes of their requests
-CHUNK = 64  # items of an iterator that cross at once
-IN_PLACE = (list, np.ndarray, dict, np.random.Generator, np.random.RandomState)  # what can change in place
-KINDS = "biufcSUmM"  # of arrays: numbers, text and times, no objects
-CHANGES = {"STORE_GLOBAL", "DELETE_GLOBAL", "STORE_DEREF", "DELETE_DEREF", "STORE_ATTR", "IMPORT_NAME"}  # in bytecode
-NAME = 80  # characters of a name that the other side gives
+DEEPEST = 60  # largest depth of nested lists
+CALLS = 40  # largest depth of nested calls between the two sides
+REMEMBERED, SHORT = 5000, 10_000  # largest number of cached answers of a function; limit for the bytes of a request
+CHUNK = 64  # items of an iterator in one message
+IN_PLACE = (list, np.ndarray, dict, np.random.Generator, np.random.RandomState)  # values that can change in place
+KINDS = "biufcSUmM"  # allowed kinds of arrays: numbers, text and times, no objects
+# Operations in bytecode that change names.
+CHANGES = {"STORE_GLOBAL", "DELETE_GLOBAL", "STORE_DEREF", "DELETE_DEREF", "STORE_ATTR", "IMPORT_NAME"}
+NAME = 80  # largest number of characters of a name from the other side
 
 
 class TooLargeError(ValueError):
-    """A value cannot cross: it is too large or too deep."""
+    """A value cannot be sent, because it is too large or too deeply nested."""
 
 
 class BrokenError(Exception):
-    """The other side has sent what is no message."""
+    """The other side has sent an invalid message."""
 
 
 class GoneError(BaseException):
-    """The other side has ended; no Exception, so that no `except Exception` swallows it."""
+    """The other side has ended. This is not an Exception, so that no `except Exception` catches it."""
 
 
 class Opaque:
-    """Stands for a value of another kind; its class has the name of that kind."""
+    """Replaces a value of a type that cannot be sent. Its class has the name of this type."""
 
     text = ""
 
@@ -54,7 +56,7 @@ class Opaque:
 
 
 class OpaqueItems(Opaque):
-    """Stands for a value that can be iterated."""
+    """Replaces a value of such a type that can be iterated."""
 
     items: list[Any]
 
@@ -66,7 +68,7 @@ class OpaqueItems(Opaque):
 
 
 class OpaqueArray(Opaque):
-    """Stands for a value that is made of numbers, such as a tensor."""
+    """Replaces a value of such a type that consists of numbers, such as a tensor."""
 
     values: np.ndarray
 
@@ -89,7 +91,7 @@ class OpaqueArray(Opaque):
 
 
 class Remote:
-    """What stays on the other side, under a number."""
+    """An object of the other side, identified by a number."""
 
     def __init__(self, peer: "Peer", handle: int) -> None:
         self._peer, self._handle = peer, handle
@@ -102,7 +104,7 @@ class Remote:
 
 
 class RemoteFunction(Remote):
-    """A function of the other side: a call is a request; answers of a ``pure`` function are remembered."""
+    """A function of the other side. A call is a request. The answers of a ``pure`` function are cached."""
 
     def __init__(self, peer: "Peer", handle: int, name: str | None, named: bool, pure: bool) -> None:
         super().__init__(peer, handle)
@@ -117,7 +119,7 @@ class RemoteFunction(Remote):
 
 
 class RemoteNames:
-    """The global names of a function of the other side, as far as `nfa.course.checking.fair` needs them."""
+    """The global names of a function of the other side, with the methods that `nfa.course.checking.fair` needs."""
 
     def __init__(self, peer: "Peer", handle: int) -> None:
         self._peer, self._handle = peer, handle
@@ -135,12 +137,12 @@ class RemoteNames:
         return self[name] if name in self else default
 
     def update(self, values: Mapping[str, Any]) -> None:
-        """Give names other values."""
+        """Set the values of names."""
         self._peer.request("put", self._handle, dict(values))
 
 
 class RemoteIterator(Remote):
-    """An iterator of the other side; some items cross at once."""
+    """An iterator of the other side. Each message contains several items."""
 
     def __init__(self, peer: "Peer", handle: int) -> None:
         super().__init__(peer, handle)
@@ -163,7 +165,7 @@ class RemoteIterator(Remote):
 
 
 class Writer:
-    """Makes one message. ``objects`` are what can change in place, in the order in which they are met."""
+    """Makes one message. ``objects`` are the values that can change in place, in order of occurrence."""
 
     def __init__(self, peer: "Peer", known: list[Any]) -> None:
         self.peer = peer
@@ -173,7 +175,7 @@ class Writer:
         self.bytes = self.items = 0
 
     def put(self, value: Any, depth: int = 0) -> Any:
-        """A value as JSON."""
+        """The value as JSON."""
         kind = type(value)
         if value is None or kind is bool or kind is float:
             self._count(1)
@@ -194,7 +196,7 @@ class Writer:
         return self.body(value, depth)
 
     def body(self, value: Any, depth: int = 0) -> Any:
-        """The content of a value, whether or not it has been met."""
+        """The content of a value as JSON, also for a value that occurred earlier in the message."""
         self._count(1)
         below = depth + 1
         if isinstance(value, np.ndarray):
@@ -209,7 +211,7 @@ class Writer:
             return ["d", *([self.put(key, below), self.put(item, below)] for key, item in value.items())]
         if isinstance(value, set | frozenset):
             return ["s", *(self.put(item, below) for item in value)]
-        if isinstance(value, bool | int | float | str):  # classes derived from them
+        if isinstance(value, bool | int | float | str):  # subclasses of these types
             base = next(base for base in (bool, int, float, str) if isinstance(value, base))
             return self.put(base(value), depth)
         if isinstance(value, complex):
@@ -245,7 +247,7 @@ class Writer:
         return ["a", value.dtype.str, list(value.shape), *self._bytes(value.tobytes())]
 
     def _other(self, value: Any, depth: int) -> Any:
-        """A value of no kind that is listed here: what it is like, if it may be opaque at all."""
+        """A value of another type. If `Peer.opaque` is true, its name, text, numbers and items are sent."""
         name = type(value).__name__
         if not self.peer.opaque:
             raise TypeError(f"a check passes a value of type {name}, which cannot cross to the student's process")
@@ -292,7 +294,7 @@ class Writer:
 
 
 class Reader:
-    """Reads one message; the opposite of `Writer`. Whatever was sent, it makes only plain values."""
+    """Reads one message from a `Writer`. For any content, it makes only plain values."""
 
     def __init__(self, peer: "Peer", known: list[Any], raw: bytes) -> None:
         self.peer = peer
@@ -414,12 +416,12 @@ def _dtype(text: Any) -> np.dtype:
 
 
 def _line(text: Any, length: int) -> str:
-    """A text of the other side in one line that is not too long."""
+    """A text from the other side in one line of limited length."""
     return " ".join(str(text).split())[:length]
 
 
 def pure(function: Any, seen: frozenset[int] = frozenset()) -> bool:
-    """Whether a function written in Python surely keeps no count: nothing that it refers to can change.
+    """Whether a Python function certainly has no state. All values to which it refers must be constant.
 
     Examples
     --------
@@ -433,7 +435,7 @@ def pure(function: Any, seen: frozenset[int] = frozenset()) -> bool:
         return True
     seen |= {id(function)}
     codes = [function.__code__]
-    for code in codes:  # and those of functions in it
+    for code in codes:  # and the codes of functions inside it
         codes += [const for const in code.co_consts if isinstance(const, CodeType)]
     if any(code.co_flags & inspect.CO_GENERATOR for code in codes[:1]):
         return False
@@ -456,7 +458,7 @@ def pure(function: Any, seen: frozenset[int] = frozenset()) -> bool:
 
 
 def unwrapped(function: Any) -> Any:
-    """The function in wrappers such as those of `functools`."""
+    """The function inside wrappers such as the wrappers of `functools`."""
     try:
         return inspect.unwrap(function)
     except Exception:
@@ -467,7 +469,7 @@ def unwrapped(function: Any) -> Any:
 
 
 def told(error: BaseException) -> dict[str, Any]:
-    """An error as the other side is told it."""
+    """An error as JSON values for the other side."""
     known = next(base for base in type(error).__mro__ if getattr(builtins, base.__name__, None) is base)
     at = error.__traceback__
     while at is not None and at.tb_next is not None:
@@ -481,10 +483,10 @@ def told(error: BaseException) -> dict[str, Any]:
 
 
 def raise_told(about: Mapping[str, Any]) -> NoReturn:
-    """Raise an error of the other side: its name, its text, and the name of the function that raised it."""
+    """Raise an error of the other side with its name, its text, and the name of the function that raised it."""
     base = getattr(builtins, str(about["base"]), Exception)
     if not (isinstance(base, type) and issubclass(base, Exception)) or issubclass(base, BaseExceptionGroup):
-        base = Exception  # SystemExit and the like end nothing here
+        base = Exception  # errors such as SystemExit must not end this process
     text = str(about["text"])
     made = type(_line(about["type"], NAME), (base,), {"__init__": lambda self: None, "__str__": lambda self: text})
     error = made()
@@ -505,8 +507,8 @@ def raise_told(about: Mapping[str, Any]) -> NoReturn:
 class Peer:
     """One end of a pipe.
 
-    ``names`` says whether the other side may ask for the global names of functions, and ``opaque`` whether values of
-    other kinds may be sent as something `Opaque`.
+    If ``names`` is true, the other side may ask for the global names of functions. If ``opaque`` is true, values of
+    other types may be sent as `Opaque` values.
     """
 
     names = True
@@ -520,7 +522,7 @@ class Peer:
         self.depth = 0
 
     def keep(self, value: Any) -> int:
-        """The number under which the other side can ask for a value of this side."""
+        """The number with which the other side can refer to a value of this side."""
         if id(value) not in self.handles:
             self.handles[id(value)] = len(self.mine)
             self.mine.append(value)
@@ -533,23 +535,23 @@ class Peer:
         return self.mine[handle]
 
     def pure(self, function: Any) -> bool:
-        """Whether answers of a function of this side may be remembered on the other side."""
+        """Whether the other side may cache the answers of a function of this side."""
         return False
 
     def request(self, do: str, *args: Any, memory: dict[bytes, Any] | None = None) -> Any:
-        """What the other side answers; its error is raised here.
+        """The answer of the other side. An error of the other side is raised here.
 
         Parameters
         ----------
-        do : the name of what the other side shall do
-        args : the arguments of that
-        memory : answers to earlier requests, None to ask each time
+        do : name of the operation, from `does` of the other side
+        args : arguments of the operation
+        memory : cache of answers to earlier requests; None to send each request
 
         Raises
         ------
         TooLargeError : if the arguments are too large to be sent
         GoneError : if the other side has ended
-        BrokenError : if the answer is no message
+        BrokenError : if the answer is not a valid message
         """
         writer = Writer(self, [])
         message = writer.message(["ask", do, writer.put(list(args))])
@@ -576,7 +578,7 @@ class Peer:
         return value
 
     def answer(self, found: list[Any], raw: bytes) -> None:
-        """Do what the other side asks for, and send what comes of it."""
+        """Do the operation that the other side requests, and send the result."""
         try:
             if self.depth >= CALLS:
                 raise RecursionError("functions call each other too often")
@@ -603,7 +605,7 @@ class Peer:
         self.send(made)
 
     def failed(self, error: BaseException) -> None:
-        """A request of the other side has ended with an error here."""
+        """Called after a request of the other side has raised an error here."""
 
     def send(self, message: bytes) -> None:
         """Send a message."""
@@ -620,14 +622,14 @@ class Peer:
             raise GoneError from None
         return parsed(data)
 
-    # what the other side can ask for
+    # operations that the other side can request
 
     def call(self, handle: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call a function of this side."""
         return self.kept(handle)(*args, **kwargs)
 
     def next(self, handle: int) -> tuple[list[Any], bool]:
-        """Some items of an iterator of this side, and whether these are the last."""
+        """Some items of an iterator of this side, and whether these are the last items."""
         items = [item for _, item in zip(range(CHUNK), self.kept(handle), strict=False)]
         return items, len(items) < CHUNK
 
@@ -635,11 +637,11 @@ class Peer:
 
 
 def parsed(data: bytes) -> tuple[list[Any], bytes]:
-    """JSON and arrays of a message.
+    """The JSON of a message, and the bytes of its arrays.
 
     Raises
     ------
-    BrokenError : if it is none
+    BrokenError : if the data are not a valid message
     """
     try:
         (length,) = struct.unpack_from("<I", data)
@@ -652,7 +654,7 @@ def parsed(data: bytes) -> tuple[list[Any], bytes]:
 
 
 def _content(value: Any) -> Any:
-    """What tells whether a value has changed in place."""
+    """The content of a value, to find out later whether the value has changed in place."""
     if isinstance(value, np.ndarray):
         return value.shape, value.dtype.str, value.tolist() if value.dtype.hasobject else value.tobytes()
     if isinstance(value, list):
@@ -665,7 +667,7 @@ def _content(value: Any) -> Any:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether a content is as it was: entries of lists and dictionaries are compared by what they are."""
+    """Whether two contents are the same. Entries of lists and dictionaries are compared by identity."""
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(
             a is b or (isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b) and all(map(_is, a, b)))
@@ -679,7 +681,7 @@ def _is(one: Any, other: Any) -> bool:
 
 
 def _change(value: Any, new: Any) -> None:
-    """Give a value in place the content that the other side gave its copy of it."""
+    """Change a value in place to the content of the copy on the other side."""
     if isinstance(value, np.ndarray) and isinstance(new, np.ndarray):
         if value.shape == new.shape and value.flags.writeable:
             value[...] = new
@@ -696,4 +698,4 @@ def _change(value: Any, new: Any) -> None:
         raise BrokenError("a change of another kind")
 
 
-sys.setrecursionlimit(max(sys.getrecursionlimit(), 3000))  # values that are deep, and calls in calls
+sys.setrecursionlimit(max(sys.getrecursionlimit(), 3000))  # for deeply nested values and calls

@@ -1,4 +1,4 @@
-"""A course folder, and nbgrader driven in it: student versions that leak nothing, grades, feedback."""
+"""A course folder, in which nfa runs nbgrader to make student versions without solutions, grades and feedback."""
 
 import csv
 import hashlib
@@ -18,7 +18,7 @@ from typing import Any
 
 from joblib import Parallel, delayed
 
-from nfa.course import SETS, grader, names, problem_sets, submissions
+from nfa.course import SETS, grader, names, problem_sets, renamed, submissions
 from nfa.course.problem_sets import ProblemSet, Submission
 from nfa.course.submissions import Submitted
 from nfa.require import meant
@@ -27,34 +27,32 @@ from nfa.whole import whole_folder, write_whole
 CONFIG = "nbgrader_config.py"
 NOT_GRADED = "not graded"
 BY_HAND = "points that you gave by hand before the last grading still count: look at them in nbgrader formgrader"
-TIME = 300.0  # seconds for the start of nbgrader and what is not a cell
-CELL_TIME = 45.0  # seconds for each cell: nbgrader's own limit, and what it takes to stop one
+TIME = 300.0  # seconds for the start of nbgrader and all work except the cells
+CELL_TIME = 45.0  # seconds for each cell: nbgrader's own limit, and the time to stop a cell
 COLUMNS = (
     *("assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email"),
-    *("raw_score", "late_submission_penalty", "score", "max_score"),  # up to here as nbgrader exports them
+    *("raw_score", "late_submission_penalty", "score", "max_score"),  # nbgrader exports the columns up to here
     "note",
 )
 NEEDS = "assignments need jupytext and nbgrader: pip install 'noisy-feedback-alignment[course]'"
 
 
 def require() -> None:
-    """Raise OSError with one sentence unless what the extra ``course`` installs is there."""
+    """Raise OSError with one sentence unless jupytext and nbgrader, from the extra ``course``, are installed."""
     if find_spec("jupytext") is None or find_spec("nbgrader") is None:
         raise OSError(NEEDS)
 
 
 def new(folder: Path, chosen: Sequence[str] = ()) -> list[str]:
-    """Make a course folder: nbgrader's settings, a README for the teacher, and the masters of the chosen sets (all).
+    """Make a course folder: nbgrader's settings, a README for the teacher, and the masters of the chosen sets or all.
 
     Raises
     ------
     ValueError : for an unknown set, or a folder that is not empty
-    OSError : if the folder cannot be written; nothing is left of it
+    OSError : if the folder cannot be written. Then no part of the folder is left
     """
     known = names()
-    chosen = list(dict.fromkeys(chosen)) or known
-    if unknown := [name for name in chosen if name not in known]:
-        raise ValueError(f"there is no problem set {unknown[0]!r}{_choose(unknown[0], known)}")
+    chosen = _chosen(chosen, known, "there is") or known
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ValueError(f"the folder of a new course must be empty or not exist yet, got {folder}")
     sources = {Path(name): Path(__file__).parent / "files" / name for name in (CONFIG, "README.md", "Containerfile")}
@@ -70,8 +68,18 @@ def new(folder: Path, chosen: Sequence[str] = ()) -> list[str]:
 
 
 def _choose(unknown: str, known: Collection[str]) -> str:
-    """The end of a sentence about an unknown name: those that are close, or all that there are."""
+    """The end of a sentence about an unknown name: similar names, or all known names."""
     return meant(unknown, known) or f": choose from {', '.join(known)}"
+
+
+def _chosen(names: Sequence[str], known: Collection[str], told: str) -> list[str]:
+    """The sets of these names, each once. A name with an older number means the set with the same word."""
+    found: dict[str, None] = {}
+    for name in names:
+        found[one := name if name in known else renamed(name, known)] = None
+        if not one:
+            raise ValueError(f"{told} no problem set {name!r}{_choose(name, known)}")
+    return list(found)
 
 
 def sets_of(course: Path, chosen: Sequence[str] = ()) -> list[ProblemSet]:
@@ -79,7 +87,7 @@ def sets_of(course: Path, chosen: Sequence[str] = ()) -> list[ProblemSet]:
 
     Raises
     ------
-    ValueError : if it is no course folder, or has no such set
+    ValueError : if the folder is not a course folder, or has no such set
     """
     if not (course / CONFIG).is_file():
         raise ValueError(
@@ -91,20 +99,18 @@ def sets_of(course: Path, chosen: Sequence[str] = ()) -> list[ProblemSet]:
         raise ValueError(
             f"the course {course} has no problem set. A problem set is a folder in masters/ with a file set.toml"
         )
-    if unknown := [name for name in chosen if name not in known]:
-        raise ValueError(f"the course has no problem set {unknown[0]!r}{_choose(unknown[0], known)}")
-    return [problem_sets.load(course / "masters" / name) for name in dict.fromkeys(chosen or known)]
+    return [problem_sets.load(course / "masters" / name) for name in _chosen(chosen, known, "the course has") or known]
 
 
 def notebook(problems: ProblemSet, submission: Submission | None = None) -> Any:
-    """A problem set as a notebook with nbgrader's marks: the source, or with a submission's cells in place of it."""
+    """A problem set as a notebook with nbgrader's marks, with the cells of the master or of a submission."""
     from nbformat import v4
 
     cells = []
     submission = submission or problems.reference
     for cell, source in problem_sets.submitted(problems, submission):
         made = v4.new_markdown_cell(source) if cell.kind == "text" else v4.new_code_cell(source)
-        made["id"] = cell.name.replace("_", "-")  # so that building twice gives the same file
+        made["id"] = cell.name.replace("_", "-")  # fixed ids, so that building twice gives the same file
         if cell.kind in ("given", "solution", "test"):
             grade = cell.kind == "test"
             made.metadata["nbgrader"] = {
@@ -122,7 +128,7 @@ def notebook(problems: ProblemSet, submission: Submission | None = None) -> Any:
 
 
 def write(made: Any, path: Path) -> None:
-    """Write a notebook where its folders may not be there yet."""
+    """Write a notebook, and make its folders if they do not exist."""
     import nbformat
 
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -130,7 +136,10 @@ def write(made: Any, path: Path) -> None:
 
 
 def build_all(course: Path, chosen: Sequence[ProblemSet], jobs: int = 1) -> Iterator[Path]:
-    """`build` each of the sets, so many at once, and yield them in order; the first alone: it makes the gradebook."""
+    """Run `build` for each set, ``jobs`` at a time, and yield the paths in order.
+
+    The first set is built alone, because this makes the gradebook.
+    """
     if jobs > 1 and chosen[1:]:
         yield build(course, chosen[0])
         folders = [problems.folder for problems in chosen[1:]]
@@ -144,12 +153,15 @@ def _build(course: Path, masters: Path) -> Path:
 
 
 def build(course: Path, problems: ProblemSet) -> Path:
-    """Make the student version of a set: ``source/`` from its master, ``release/`` by nbgrader; look for leaks.
+    """Make the student version of a set: ``source/`` from its master, and ``release/`` by nbgrader.
+
+    The student version is searched for leaks.
 
     Raises
     ------
-    ValueError : if the reference solution does not pass every check; nothing is built then
-    OSError : if nbgrader fails, or students would see a solution or a hidden test; the release is removed then
+    ValueError : if the reference solution does not pass every check. Then nothing is built
+    OSError : if nbgrader fails, or if students would see a solution or a hidden test. In the second case, the release
+        is removed
     """
     failed = {cell: told for cell, told in reference(problems).items() if told}
     for cell, told in failed.items():
@@ -169,12 +181,12 @@ def build(course: Path, problems: ProblemSet) -> Path:
 
 
 def reference(problems: ProblemSet) -> dict[str, str]:
-    """The reference solution graded, as `problem_sets.grade` does."""
+    """The result of `problem_sets.grade` for the reference solution."""
     return problem_sets.grade(problems, problems.reference)
 
 
 def rehearse(course: Path, problems: ProblemSet, chosen: Sequence[str]) -> list[Submission]:
-    """Hand in submissions that come with a set, each as a student of its name, so that grading can be tried.
+    """Write example submissions of a set into ``submitted/``, each as a student with its name, to try the grading.
 
     Raises
     ------
@@ -186,7 +198,7 @@ def rehearse(course: Path, problems: ProblemSet, chosen: Sequence[str]) -> list[
     handed_in = [known[name] for name in dict.fromkeys(chosen or known)]
     for submission in handed_in:
         made = notebook(problems, submission)
-        for cell in made.cells:  # students never had the hidden tests, nor the marks of solutions
+        for cell in made.cells:  # students have neither the hidden tests nor the marks of solutions
             kept = problem_sets.HIDDEN.sub("", cell.source).splitlines()
             cell.source = "\n".join(line for line in kept if " SOLUTION" not in line).strip("\n")
         write(made, course / "submitted" / submission.name / problems.name / f"{problems.name}.ipynb")
@@ -194,23 +206,25 @@ def rehearse(course: Path, problems: ProblemSet, chosen: Sequence[str]) -> list[
 
 
 def grade(course: Path, problems: ProblemSet, again: bool = False, jobs: int = 1) -> list[dict[str, Any]]:
-    """Grade what is in ``submitted/``, write ``grades.csv`` of all sets and the feedback of this one.
+    """Grade the submissions in ``submitted/``. Write ``grades.csv`` for all sets, and the feedback for this set.
 
-    Each submission is graded alone. What goes wrong with one changes nothing for the others.
+    Each submission is graded alone. An error in one submission does not affect the others.
 
     Parameters
     ----------
-    again : grade also what is graded already; a submission or a set that has changed is graded again anyway
-    jobs : int >= 1, submissions that run at once
+    again : grade submissions again that are already graded. A changed submission is always graded again, and a changed
+        set also
+    jobs : int >= 1, number of submissions that are graded at the same time
 
     Returns
     -------
-    rows : of each student {"student", "score", "points", "reason", "notes"}. The score is None for who is not graded,
-        and ``reason`` says why. ``notes`` are sentences for the teacher on one who is graded.
+    rows : a dictionary {"student", "score", "points", "reason", "notes"} for each student. If a student is not graded,
+        the score is None and ``reason`` gives the reason. ``notes`` are sentences for the teacher about a graded
+        submission.
 
     Raises
     ------
-    ValueError : if the set is not built or nobody handed it in
+    ValueError : if the set is not built, or if there is no submission
     OSError : if nbgrader cannot be run
     """
     name = problems.name
@@ -236,7 +250,7 @@ def grade(course: Path, problems: ProblemSet, again: bool = False, jobs: int = 1
 
 
 def _report(one_grader: grader.Grader) -> dict[str, Any]:
-    """What is in the gradebook."""
+    """The content of the gradebook."""
     try:
         return one_grader.ask(TIME, do="report")
     except grader.GraderDiedError as error:
@@ -244,7 +258,7 @@ def _report(one_grader: grader.Grader) -> dict[str, Any]:
 
 
 def _scores(book: dict[str, Any], name: str) -> dict[str, float]:
-    """The scores that the gradebook has of a set, by student."""
+    """The scores of a set in the gradebook, by student."""
     return {
         row["student_id"]: row["score"]
         for row in book["submissions"]
@@ -253,13 +267,13 @@ def _scores(book: dict[str, Any], name: str) -> dict[str, float]:
 
 
 def _current(course: Path, problems: ProblemSet, can: list[Submitted], book: dict[str, Any]) -> set[str]:
-    """Students whose submission is graded as it is now, with the set as it is now."""
+    """The students with a graded submission. Neither the submission nor the set has changed since the grading."""
     scores, made_of = _scores(book, problems.name), _digest(course, problems)
     return {one.student for one in can if one.student in scores and _is_of(_stamp(course, problems, one), one, made_of)}
 
 
 def _stamp(course: Path, problems: ProblemSet, one: Submitted) -> dict[str, Any]:
-    """What the graded notebook of a student says of itself: of which submission and version of the set it is."""
+    """The digests in the graded notebook of a student: of the submission and of the version of the set."""
     try:
         path = course / "autograded" / one.student / problems.name / f"{problems.name}.ipynb"
         return json.loads(path.read_text(encoding="utf-8"))["metadata"].get("nfa", {})
@@ -273,7 +287,7 @@ def _is_of(stamp: dict[str, Any], one: Submitted, made_of: str) -> bool:
 
 
 def _digest(course: Path, problems: ProblemSet) -> str:
-    """A digest of what grades a set: its notebook with the hidden tests, and its checks."""
+    """A digest of the files that determine the grading of a set: the notebook with the hidden tests, and the checks."""
     source = course / "source" / problems.name / f"{problems.name}.ipynb"
     parts = [path.read_bytes() if path.is_file() else b"" for path in (source, problems.folder / "checks.py")]
     return hashlib.sha256(b"\0".join(parts)).hexdigest()
@@ -282,7 +296,7 @@ def _digest(course: Path, problems: ProblemSet) -> str:
 def _answers(
     course: Path, problems: ProblemSet, can: list[Submitted], current: set[str], first: grader.Grader, jobs: int
 ) -> dict[str, dict[str, Any]]:
-    """What the graders say of each submission: several at once, each with the next one that is left."""
+    """The answers of the graders for all submissions. Several graders work in parallel, one submission at a time."""
     left, lock, made_of = list(can), Lock(), _digest(course, problems)
     answers: dict[str, dict[str, Any]] = {}
 
@@ -299,7 +313,7 @@ def _answers(
             work(one_grader)
 
     more = min(jobs, len(can)) - 1
-    with ThreadPoolExecutor(max(1, more)) as pool:  # each waits for a process of its own
+    with ThreadPoolExecutor(max(1, more)) as pool:  # each thread waits for its own process
         others = [pool.submit(work_alone) for _ in range(more)]
         work(first)
         for other in others:
@@ -325,7 +339,10 @@ def _answer(
 
 
 def _give_back(problems: ProblemSet, page: Path, answer: dict[str, Any], one: Submitted) -> str:
-    """Write the feedback of a submission; why there is none, or "". An older page goes, for it is of another one."""
+    """Write the feedback of a submission. Return "", or the reason why there is no feedback.
+
+    Without feedback, an older page is removed, because it is about another submission.
+    """
     text = answer.get("page", "")
     if found := problem_sets.leaks(problems, _visible(text), one.own):
         text, answer = "", {"withheld": f"the feedback would reveal {found[0]!r}, so nfa did not write the feedback"}
@@ -344,7 +361,7 @@ def _rows(
     book: dict[str, Any],
     answers: dict[str, dict[str, Any]],
 ) -> list[dict[str, Any]]:
-    """Who is graded and who is not, in the order of their names."""
+    """The rows of `grade`, in the order of the students' names."""
     scores = _scores(book, problems.name)
     current = _current(course, problems, handed_in, book)
     by_hand = {
@@ -359,7 +376,7 @@ def _rows(
         elif not reason and one.student not in current:
             reason = f"the submission changed after the last grading: run nfa course grade {problems.name}"
         elif not reason:
-            notes += _stamp(course, problems, one).get("notes", [])  # of what its code did
+            notes += _stamp(course, problems, one).get("notes", [])  # notes about what the code of the submission did
             notes += [BY_HAND] if one.student in by_hand else []
         notes += [answer["withheld"]] if answer.get("withheld") and not reason else []
         rows.append(_row(problems, one.student, None if reason else scores[one.student], reason, notes))
@@ -368,7 +385,7 @@ def _rows(
     for student in sorted(set(scores) - known):
         rows.append(_row(problems, student, scores[student], "", [gone]))
     anywhere = {row["student_id"] for row in book["submissions"]} | known
-    for student in sorted(set(book["students"]) - anywhere):  # in the gradebook's list of students
+    for student in sorted(set(book["students"]) - anywhere):  # students who are only in the gradebook's list
         place = f"submitted/{student}/{problems.name}/{problems.name}.ipynb"
         rows.append(_row(problems, student, None, f"no notebook at {place}", []))
     return sorted(rows, key=lambda row: row["student"])
@@ -379,7 +396,7 @@ def _row(problems: ProblemSet, student: str, score: float | None, reason: str, n
 
 
 def _write_grades(course: Path, book: dict[str, Any], rows: dict[str, list[dict[str, Any]]]) -> None:
-    """Write ``grades.csv``: nbgrader's columns of all sets that somebody handed in, and why somebody is not graded."""
+    """Write ``grades.csv``: nbgrader's columns and a note, for all sets with submissions."""
     names = sorted({row["assignment"] for row in book["submissions"]} | set(rows))
     for problems in sets_of(course):
         if problems.name in names and problems.name not in rows and problems.name in submissions.built(course):
@@ -406,7 +423,7 @@ def _nbgrader(course: Path, *arguments: str) -> None:
 
     Raises
     ------
-    OSError : if it fails, with its last error
+    OSError : if the command fails, with its last error
     """
     command = [sys.executable, "-m", "nbgrader", *arguments]
     done = subprocess.run(command, cwd=course, env=grader.environment(), capture_output=True, text=True)
@@ -425,5 +442,5 @@ def _text(path: Path) -> str:
 
 
 def _visible(page: str) -> str:
-    """The text of a page, with quotes and line ends as they were in the code."""
+    """The text of a page without its tags, and with the quotes of the code."""
     return html.unescape(re.sub(r"<[^>]*>", "", page))

@@ -1,8 +1,8 @@
-"""A process that lets nbgrader grade one submission after another, each in a folder of its own.
+"""A process in which nbgrader grades one submission after another, each in its own folder.
 
-`Grader` starts the process and asks it. A submission that ends the process, or does not end, costs only itself. In
-place of nbgrader's own execution stands `nfa.course.confined`, where the system has what it needs. The process runs
-`main`: one JSON object a line on standard input is a task, and one on standard output its answer.
+`Grader` starts the process and sends it tasks. If a submission ends the process, or does not end, the other submissions
+are not affected. On POSIX systems, `nfa.course.confined` replaces nbgrader's own execution of notebooks. The process
+runs `main`. Each line of standard input is a task as a JSON object, and each line of standard output is an answer.
 """
 
 import json
@@ -30,11 +30,11 @@ WHY = {
 
 
 class GraderDiedError(OSError):
-    """The process is gone; the text says why."""
+    """The process has ended. The text gives the reason."""
 
 
 class Grader:
-    """A process that grades in a course folder; it starts with the first task and is started anew after it died."""
+    """A process that grades in a course folder. It starts with the first task, and again after it has ended."""
 
     def __init__(self, course: Path) -> None:
         self.course = course
@@ -52,7 +52,7 @@ class Grader:
 
         Raises
         ------
-        GraderDiedError : if the process ends, or has no answer after so many seconds
+        GraderDiedError : if the process ends, or does not answer within this number of seconds
         """
         process = self.process or self._start()
         assert process.stdin is not None
@@ -119,25 +119,25 @@ class Grader:
 
 
 def environment() -> dict[str, str]:
-    """What nbgrader's processes get: no warnings, no windows, and alembic, which nbgrader calls by its name."""
+    """The environment of nbgrader's processes: no warnings, no windows, and the path of the command alembic."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     return os.environ | QUIET | {"PATH": path}
 
 
 def last_error(text: str) -> str:
-    """The last line of a text that names an error, "" if none does."""
+    """The last line of a text that names an error; "" if no line names an error."""
     said = re.findall(r"^ *((?:[\w]+\.)*\w*(?:Error|Exception): .*)$", text, re.MULTILINE)
     return said[-1][:300] if said else ""
 
 
-# --- in the process itself
+# --- in the process of the grader
 
 
 def main(course: Path) -> None:
-    """Answer tasks until standard input ends. What nbgrader and the notebooks print does not get among the answers."""
+    """Answer tasks until standard input ends. The output of nbgrader and of notebooks is kept out of the answers."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type] # jsonschema can do without, and it is slow
+    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type] # jsonschema does not need this slow module
     from nbgrader.apps import NbGrader
 
     os.chdir(course)
@@ -151,7 +151,7 @@ def main(course: Path) -> None:
 
 
 def _run(converter: Any, app: Any, course: Path, book: str, root: str, name: str, student: str) -> str:
-    """Let nbgrader convert the one notebook in a folder; what went wrong in one line, or ""."""
+    """Let nbgrader convert the only notebook in a folder. Return the problem in one line, or ""."""
     from nbgrader.coursedir import CourseDirectory
     from nbgrader.utils import capture_log
 
@@ -159,7 +159,7 @@ def _run(converter: Any, app: Any, course: Path, book: str, root: str, name: str
     coursedir.root, coursedir.source_directory = root, str(course / "source")
 
     class OfOne(converter):
-        def init_notebooks(self) -> None:  # nbgrader takes a name for a pattern, in which [d] is the letter d
+        def init_notebooks(self) -> None:  # nbgrader reads a name as a pattern, in which [d] is the letter d
             place = Path(root, self._input_directory, student, name)
             self.notebooks: list[str] = []
             self.assignments = {str(place): [str(place / f"{name}.ipynb")]}
@@ -177,12 +177,12 @@ def _run(converter: Any, app: Any, course: Path, book: str, root: str, name: str
     for mark, why in WHY.items():
         if mark in log:
             return why
-    own = "\n".join(line for line in log.splitlines() if "NbGraderException" not in line)  # which says nothing
+    own = "\n".join(line for line in log.splitlines() if "NbGraderException" not in line)  # such a line gives no reason
     return f"nbgrader failed: {last_error(own) or 'no reason is given'}"
 
 
 def _confined(course: Path, preprocessor: Any) -> Any:
-    """nbgrader's preprocessor, or one that executes a notebook within limits in place of that which executes it."""
+    """A preprocessor of nbgrader. `Confined` replaces the preprocessor that executes a notebook."""
     from nbgrader.preprocessors import Execute
     from traitlets import Float, Integer
 
@@ -190,13 +190,13 @@ def _confined(course: Path, preprocessor: Any) -> Any:
         return preprocessor
 
     class Confined(Execute):
-        """Runs a notebook with `nfa.course.confined`; its limits are settings beside nbgrader's time for a cell."""
+        """Runs a notebook with `nfa.course.confined`. Its limits and nbgrader's time for a cell are settings."""
 
         memory = Float(4.0, help="GB of memory for the code of a submission").tag(config=True)
         processes = Integer(128, help="processes and threads of a submission at once").tag(config=True)
 
         def preprocess(self, nb: Any, resources: Any = None, km: Any = None) -> tuple[Any, Any]:
-            """Fill in the outputs of a notebook."""
+            """Set the outputs of a notebook."""
             limits = Limits(int(self.memory * 2**30), self.processes, cell=float(self.timeout or 30))
             _execute(nb, course / "masters", limits)
             return nb, resources
@@ -205,11 +205,11 @@ def _confined(course: Path, preprocessor: Any) -> Any:
 
 
 def _execute(nb: Any, masters: Path, limits: Limits) -> None:
-    """Give each cell the outputs that count for nbgrader: what it printed, and its error.
+    """Set the outputs of each cell that nbgrader uses: the printed text, and the error.
 
     Raises
     ------
-    StoppedError : if the notebook cannot be graded to its end
+    StoppedError : if the notebook cannot be graded completely
     """
     from nbformat.v4 import new_output
 
@@ -229,7 +229,7 @@ def _execute(nb: Any, masters: Path, limits: Limits) -> None:
 
 
 def _grade(app: Any, course: Path, book: str, name: str, student: str, notebook: str, timestamp: str) -> dict[str, Any]:
-    """Grade a notebook in a folder that has nothing else; then keep the graded notebook in ``autograded/``."""
+    """Grade a notebook in a folder without other files. Then store the graded notebook in ``autograded/``."""
     from nbgrader.converters import Autograde
 
     with _folder() as root:
@@ -250,7 +250,7 @@ def _grade(app: Any, course: Path, book: str, name: str, student: str, notebook:
 
 
 def _feedback(app: Any, course: Path, book: str, name: str, student: str) -> dict[str, Any]:
-    """Make the feedback of a notebook that was graded before: points can have been given by hand since."""
+    """Make the feedback of a notebook that is already graded, because the teacher may have changed points by hand."""
     with _folder() as root:
         place = Path(root, "autograded", student, name)
         place.mkdir(parents=True)
@@ -267,12 +267,12 @@ def _page(app: Any, course: Path, book: str, root: str, name: str, student: str)
 
 
 def _folder() -> tempfile.TemporaryDirectory[str]:
-    """A folder for one submission alone, so that a cell that deletes what is near it takes nothing of others."""
+    """A folder for one submission, so that a cell that deletes neighbouring files deletes no other submission."""
     return tempfile.TemporaryDirectory(prefix="nfa-course-", ignore_cleanup_errors=True)
 
 
 def _forget(book: str, name: str, student: str) -> None:
-    """Take a submission out of the gradebook that has no score, for nbgrader would export it as 0."""
+    """Remove a submission without a score from the gradebook, because nbgrader would export it with the score 0."""
     from nbgrader.api import Gradebook, MissingEntry
 
     with Gradebook(book) as gradebook:
@@ -286,7 +286,7 @@ def _forget(book: str, name: str, student: str) -> None:
 
 
 def _report(app: Any, course: Path, book: str) -> dict[str, Any]:
-    """The students of the gradebook, and every submission with its score, None if a cell has none."""
+    """The students of the gradebook, and every submission. The score is None if a cell has no score."""
     from nbgrader.api import Gradebook
 
     with Gradebook(book) as gradebook:
@@ -311,7 +311,7 @@ def _report(app: Any, course: Path, book: str) -> dict[str, Any]:
                         "late_submission_penalty": penalty,
                         "score": max(0.0, one.score - penalty) if scored else None,
                         "max_score": assignment.max_score,
-                        "by_hand": by_hand,  # and given to an earlier submission
+                        "by_hand": by_hand,  # the points were given for an earlier submission
                     }
                 )
     return {"students": students, "submissions": submissions}

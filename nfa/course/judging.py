@@ -1,8 +1,8 @@
 """The judge of one function: cases in stages, the first failure in one sentence, and the slip that explains it.
 
-A `Task` has cases with values from an independent method, a reference function, and slips: wrong versions of the
-reference that are typical. A slip is recognised by what it computes. If the student's function and a slip give the same
-values in every case up to the failure, then the sentence of the slip is reported.
+A `Task` has cases with values from an independent method, a reference function, and slips. A slip is a common mistake:
+the reference with one replaced text. A slip is recognised by the values that it computes. If the student's function and
+a slip give the same values in the tested cases, the sentence of the slip is reported.
 """
 
 import ast
@@ -30,11 +30,11 @@ class NamedSlip(NamedTuple):
 
 
 class TaskCase(NamedTuple):
-    """One thing that a function computes.
+    """One value that a function computes.
 
-    ``run`` takes the function and returns what is compared with ``want``; ``what`` is its name in a sentence. A case
-    without ``want`` is a probe: it is not judged, and only helps to tell slips apart. A stage is judged when all stages
-    before it are right.
+    ``run`` takes the function and returns the value that is compared with ``want``. ``what`` is the name of this value
+    in a sentence. A case without ``want`` is a probe. A probe is not judged, and only helps to distinguish slips. A
+    stage is judged only if all earlier stages are correct.
     """
 
     stage: str
@@ -47,7 +47,7 @@ class TaskCase(NamedTuple):
 
 @dataclass(frozen=True)
 class Task:
-    """What judges one function.
+    """Everything that is needed to judge one function.
 
     Parameters
     ----------
@@ -55,8 +55,8 @@ class Task:
     source : text of the reference function, in which slips replace a part
     scope : names that the source needs
     slips : wrong versions that are recognised
-    hints : for a stage, what helps if no slip is recognised
-    copies : whether every call gets copies of its arguments; without, each case makes its own
+    hints : {stage: hint for a failure without a recognised slip}
+    copies : whether every call gets copies of its arguments. If false, each case must make its own arguments
     """
 
     cases: Callable[[], Iterable[TaskCase]]
@@ -67,11 +67,11 @@ class Task:
     copies: bool = True
 
     def function(self, *slips: NamedSlip) -> Callable:
-        """The reference with these slips in it.
+        """The reference with these slips.
 
         Raises
         ------
-        ValueError : if the text of a slip does not stand in the source exactly once
+        ValueError : if the text of a slip does not occur exactly once in the source
         """
         source = self.source
         for slip in slips:
@@ -85,10 +85,10 @@ class Task:
 
 @dataclass(frozen=True)
 class Judgement:
-    """What `judge` found: the stages, how many of them are right, and of the first failure what is known of it.
+    """The result of `judge`: the stages, the number of correct stages, and the first failure.
 
-    ``problem`` is "" if all is right. ``where`` is the student's line that raised an error, "" if none did. ``slips``
-    are the sentences of the slips that explain the failure, ``hint`` what helps if there is none.
+    ``problem`` is "" if the function is correct. ``where`` is the student's line that raised an error, or "". ``slips``
+    are the sentences of the slips that explain the failure. ``hint`` is the hint of the stage.
     """
 
     stages: tuple[str, ...]
@@ -100,7 +100,7 @@ class Judgement:
 
 
 def judge(task: Task, function: Callable, path: Path | None = None) -> Judgement:
-    """Run the cases of a task up to the first that fails; ``path`` is the student's file."""
+    """Run the cases of a task up to the first failure. ``path`` is the student's file."""
     cases = list(task.cases())
     judged = [case for case in cases if case.want is not None]
     probes = [case for case in cases if case.want is None]
@@ -111,7 +111,8 @@ def judge(task: Task, function: Callable, path: Path | None = None) -> Judgement
             value = case.run(Called(function, task.copies))
             hold(value, case.want, case.what, case.rtol)
         except Wrong as wrong:
-            # All cases of the stage tell slips apart best. But a second error may show after the first failure.
+            # All cases of the stage distinguish slips best. But after the first failure, the function may have a second
+            # mistake.
             later = [one for one in judged[at + 1 :] if one.stage == case.stage]
             for more in (later, []) if wrong.why != "time" else ():
                 slips = recognised(task, function, judged[: at + 1] + more + probes)
@@ -126,10 +127,10 @@ def judge(task: Task, function: Callable, path: Path | None = None) -> Judgement
 
 
 def hold(value: Any, want: Any, name: str, rtol: float = RTOL) -> None:
-    """Compare what a function gives with what it should give.
+    """Compare the value of a function with the expected value.
 
-    ``want`` is a number or an array, or a list that counts layers, with None in slots that do not matter. It may also
-    be a dictionary that names several such values, which the function returns as a tuple.
+    ``want`` is a number, an array, or a list that counts layers. In a list, the first entries that do not matter are
+    None. ``want`` can also be a dictionary of several such values, which the function returns as a tuple.
 
     Raises
     ------
@@ -149,31 +150,31 @@ def hold(value: Any, want: Any, name: str, rtol: float = RTOL) -> None:
 
 
 def recognised(task: Task, function: Callable, cases: Sequence[TaskCase]) -> tuple[str, ...]:
-    """The sentences of the slip, or the two slips, with which the reference does what the function does in all cases.
+    """The sentences of the slip or of the two slips that explain the values of the function in all cases.
 
-    A slip counts only if it is wrong in one of these cases. If nothing is recognised the answer is empty.
+    A slip counts only if it is wrong in one of these cases. If no slip is recognised, the result is empty.
     """
     got = [_value(case, Called(function, task.copies)) for case in cases]
     right = [case.want if case.want is not None else _value(case, task.function()) for case in cases]
     if not any(isinstance(value, np.ndarray) for one in got for value in _parts(one)):
-        return ()  # all of them raised an error, which many slips would
+        return ()  # all cases raised an error, as with many slips
     for slips in [*((slip,) for slip in task.slips), *itertools.combinations(task.slips, 2)]:
         try:
             version = task.function(*slips)
         except (ValueError, SyntaxError):
             if len(slips) == 1:
                 raise
-            continue  # two that replace the same text
+            continue  # the two slips replace the same text
         if _explains(cases, got, right, version):
             return tuple(dict.fromkeys(slip.sentence for slip in slips))
     return ()
 
 
 def _explains(cases: Sequence[TaskCase], got: Sequence[Any], right: Sequence[Any], version: Callable) -> bool:
-    """Whether a wrong version gives these values, and is wrong in at least one case.
+    """Whether a wrong version gives the values of the student's function, and is wrong in at least one case.
 
-    If one of the two raises an error and the other gives values of a wrong shape, they count as alike. In at least one
-    case both must give the same numbers.
+    If one of the two functions raises an error and the other gives values of a wrong shape, the two results count as
+    equal. In at least one case, both functions must give the same numbers.
     """
     wrong = same = 0
     for case, mine, wanted in zip(cases, got, right, strict=True):
@@ -187,14 +188,14 @@ def _explains(cases: Sequence[TaskCase], got: Sequence[Any], right: Sequence[Any
 
 
 def _fits(value: Any, wanted: Any) -> bool:
-    """Whether a value has the arrays that are wanted, in their shapes; the numbers do not matter."""
+    """Whether a value has arrays with the expected shapes. The numbers do not matter."""
     return [np.shape(part) for part in _parts(value)] == [np.shape(part) for part in _parts(wanted)] and not (
         isinstance(value, type)
     )
 
 
 def without_docstring(source: str) -> str:
-    """The source of one function without its docstring, whose words no slip should replace.
+    """The source of one function without its docstring, so that no slip can replace words of the docstring.
 
     Examples
     --------
@@ -209,12 +210,12 @@ def without_docstring(source: str) -> str:
 
 
 def last_function(source: str) -> str:
-    """The name of the last function that a text defines: those above it are its helpers."""
+    """The name of the last function that a text defines. The functions above it are helpers."""
     return [node.name for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)][-1]
 
 
 class Called:
-    """A student's function, each call under a time limit and, if it is wanted, with copies of the arguments."""
+    """A student's function. Each call has a time limit and, if ``copies`` is true, copies of the arguments."""
 
     def __init__(self, function: Callable, copies: bool) -> None:
         self.function, self.copies = function, copies
@@ -224,7 +225,7 @@ class Called:
 
 
 def at_once(function: Callable, work: Callable[[Callable], Any]) -> Any:
-    """What ``work`` makes of a function, as one call: for work that calls it thousands of times."""
+    """The result of ``work`` for a function, under one time limit. Use it if ``work`` calls the function very often."""
     if not isinstance(function, Called):
         return work(function)
 
@@ -236,7 +237,7 @@ def at_once(function: Callable, work: Callable[[Callable], Any]) -> Any:
 
 
 def _value(case: TaskCase, function: Callable) -> Any:
-    """What a case gives, or the kind of error that it raises."""
+    """The value of a case, or the type of the error that it raises."""
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -248,7 +249,7 @@ def _value(case: TaskCase, function: Callable) -> Any:
 
 
 def _parts(value: Any) -> Iterator[Any]:
-    """The arrays of a value, in order; None and kinds of errors as they are."""
+    """The arrays of a value, in order. None and types of errors are unchanged."""
     if isinstance(value, Mapping):
         value = tuple(value.values())
     try:

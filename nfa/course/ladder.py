@@ -1,11 +1,11 @@
-"""The ladder of a paper: small tasks in order, each with one function to write, one test and one hint.
+"""The ladder of a paper: small tasks in order, each with one function to write, cases and one hint.
 
-Every task is a percent script ``ladders/PAPER/NN_NAME.py``. Nothing else has to be registered. Its docstring has a
-title with ids of statements, the text for students, and a last paragraph "Hint: ...". Its cells:
+Every task is a percent script ``ladders/PAPER/NN_NAME.py``. A new task needs no other file. The docstring of the script
+has a title with ids of statements, the text for students, and a last paragraph "Hint: ...". The cells of the script:
 
 - ``# %% task``: the function, with its solution between the marks of a problem set
-- ``# %% cases``: ``cases()``, which yields a `nfa.course.judging.TaskCase` for each thing that is judged
-- ``# %% slips``: tuples (old text, new text, sentence): a replacement in the solution
+- ``# %% cases``: the function ``cases()``, which yields a `nfa.course.judging.TaskCase` for each value that is judged
+- ``# %% slips``: tuples (old text, new text, sentence), each for a replacement in the solution
 """
 
 import ast
@@ -23,7 +23,7 @@ from nfa.course.problem_sets import blank
 from nfa.whole import whole_folder, write_whole
 
 LADDERS = Path(__file__).with_name("ladders")
-CODE = "ladder:"  # begins what `nfa.course.stubs.exercise` marks in a file of a task
+CODE = "ladder:"  # start of the mark of `nfa.course.stubs.exercise` in the file of a task
 CELL = re.compile(r"^# %% (\w+)\n", re.MULTILINE)
 HEAD = '''"""Task {number} of {all} of the ladder of {paper}: {title} {ids}
 
@@ -60,7 +60,7 @@ class LadderTask:
 
     @property
     def code(self) -> str:
-        """What a student's file is marked with."""
+        """The mark of the task in a student's file."""
         return f"{CODE}{self.paper}/{self.name}"
 
     @cached_property
@@ -78,17 +78,17 @@ class LadderTask:
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """The statements of the paper that the task is about."""
+        """The statements of the paper to which the task belongs."""
         return tuple(re.findall(r"\[([^\]]+)\]", self._docstring[0]))
 
     @property
     def text(self) -> str:
-        """What the student is asked for."""
+        """The text of the task for the student."""
         return "\n\n".join(self._docstring[1:-1])
 
     @property
     def hint(self) -> str:
-        """What helps if no slip is recognised."""
+        """The hint for a failure without a recognised slip."""
         return " ".join(self._docstring[-1].removeprefix("Hint: ").split())
 
     def cell(self, name: str) -> str:
@@ -98,7 +98,7 @@ class LadderTask:
 
     @cached_property
     def module(self) -> ModuleType:
-        """The script, run."""
+        """The script as a module."""
         spec = importlib.util.spec_from_file_location(f"ladder_{self.paper}_{self.name}", self.path)
         assert spec is not None
         assert spec.loader is not None
@@ -113,7 +113,7 @@ class LadderTask:
 
     @cached_property
     def task(self) -> Task:
-        """What judges a student's function."""
+        """The `Task` that judges a student's function."""
         lines = ast.parse(self.cell("slips")).body
         slips = [NamedSlip(*ast.literal_eval(line.value)) for line in lines if isinstance(line, ast.Expr)]
         return Task(self.module.cases, self.cell("task"), vars(self.module), slips, {"": self.hint})
@@ -138,11 +138,11 @@ def tasks(paper: str) -> list[LadderTask]:
 
 
 def find(code: str) -> LadderTask:
-    """The task that a student's file is marked with.
+    """The task for a mark in a student's file.
 
     Raises
     ------
-    ValueError : if there is none
+    ValueError : if there is no such task
     """
     paper, _, name = code.removeprefix(CODE).partition("/")
     for task in tasks(paper):
@@ -156,7 +156,7 @@ def write(paper: str, folder: Path) -> list[Path]:
 
     Raises
     ------
-    ValueError : if one of them is there already, because what stands in it must stay
+    ValueError : if one of the files exists, because its content must not be overwritten
     """
     every = tasks(paper)
     paths = [folder / f"{task.name}.py" for task in every]
@@ -169,7 +169,7 @@ def write(paper: str, folder: Path) -> list[Path]:
 
 
 def to_fill_in(task: LadderTask, number: int, count: int, path: Path) -> str:
-    """The file of a task: the text, the head of the function and its docstring."""
+    """The content of the file of a task: the text, and the function with its docstring and without its solution."""
     source = task.cell("task")
     start = next(node.lineno for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)) - 1
     lines = source.splitlines(keepends=True)

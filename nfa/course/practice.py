@@ -1,7 +1,7 @@
-"""A student's own run of the checks of a problem set, with other values than grading has; no score is kept.
+"""A student's own run of the checks of a problem set. The values differ from the values of grading.
 
-`nfa course check SET.ipynb` runs the checks on a notebook, and `check_it` runs some of them inside a notebook. A check
-takes the values that the notebook has under the names of its parameters.
+`nfa course check SET.ipynb` runs the checks on a notebook, and `check_it` runs some of the checks inside a notebook. A
+check gets the values of the notebook that have the names of its parameters. nfa keeps no score.
 """
 
 import inspect
@@ -11,24 +11,24 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from nfa.course import checks, names
+from nfa.course import checks, names, renamed
 from nfa.course.checking import TimeIsUp, Wrong, limit, practising, shortened
 from nfa.course.submissions import CannotGradeError, SubmittedCell, read
 from nfa.require import meant
 
-CELL_SECONDS = 30.0  # of processor time that a cell may take, as in grading
+CELL_SECONDS = 30.0  # CPU time limit of a cell, as in grading
 
 
 @dataclass(frozen=True)
 class Practised:
-    """What one check found: "" if the notebook passes, else the sentence that grading would give."""
+    """The result of one check: "" if the notebook passes, and otherwise the sentence that grading would give."""
 
     check: str
     problem: str = ""
 
 
 def parameters(module: ModuleType, check: str) -> tuple[str, ...]:
-    """The names in the notebook that a check takes.
+    """The names of the values of the notebook that a check needs.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def parameters(module: ModuleType, check: str) -> tuple[str, ...]:
 
 
 def practised(name: str, which: Sequence[str], scope: Mapping[str, Any]) -> Iterator[Practised]:
-    """Run checks of a problem set on what a notebook has defined, by name, with the values of practice.
+    """Run checks of a problem set on the names that a notebook has defined, with the values of practice.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def practised(name: str, which: Sequence[str], scope: Mapping[str, Any]) -> Iter
 def check_it(name: str, scope: Mapping[str, Any], *which: str) -> None:
     """Print for each of these checks whether your functions pass it and, if not, the sentence that grading would give.
 
-    The checks have other values than grading has. nfa keeps no score.
+    The values of these checks differ from the values of grading. nfa keeps no score.
 
     Parameters
     ----------
@@ -76,17 +76,20 @@ def check_it(name: str, scope: Mapping[str, Any], *which: str) -> None:
 
     Raises
     ------
-    ValueError : for an unknown problem set, or a check that it does not have
+    ValueError : for an unknown problem set, or for a check that the set does not have
     """
     if name not in (known := names()):
-        raise ValueError(f"there is no problem set {name!r}{meant(name, known) or ''}")
+        if not (now := renamed(name, known)):
+            raise ValueError(f"there is no problem set {name!r}{meant(name, known) or ''}")
+        print(f"{name} is now {now}")
+        name = now
     for found in practised(name, which, scope):
         print(f"{found.check}: {found.problem or 'passes'}")
 
 
 @dataclass(frozen=True)
 class Notebook:
-    """A student's notebook as it is practised with.
+    """A student's notebook for practice.
 
     Parameters
     ----------
@@ -105,7 +108,7 @@ def notebook(path: Path) -> Notebook:
 
     Raises
     ------
-    ValueError : if the file is no notebook, or the notebook of no problem set
+    ValueError : if the file is not a notebook, or not the notebook of a problem set
     """
     try:
         cells = read(path.read_bytes())
@@ -123,7 +126,7 @@ def notebook(path: Path) -> Notebook:
 
 
 def run(found: Notebook) -> Iterator[Practised]:
-    """Run the cells of a notebook one after the other, and then its checks. A cell that fails is reported first.
+    """Run the cells of a notebook in order, and then its checks. Failed cells are reported before the checks.
 
     Cells without a name, such as plots, are not run.
     """

@@ -1,6 +1,6 @@
-"""A problem set: its master, its submissions with the scores they must get, and how it is graded in one process.
+"""A problem set: its master, its example submissions with their required scores, and grading in one process.
 
-The form of a set is written in ``sets/README.md``.
+``sets/README.md`` describes the form of a set.
 """
 
 import ast
@@ -39,10 +39,10 @@ class NotebookCell:
 
 @dataclass(frozen=True)
 class Submission:
-    """What one student wrote: the sources of some cells, the others being as in the reference solution.
+    """An example submission: the sources of some cells. The other cells are those of the reference solution.
 
-    ``score`` is what it must get and ``fails`` the cells whose points it must lose. ``replacements`` are the triples
-    (cell, old, new) that made some of the sources out of the reference solution.
+    ``score`` is its required score, and ``fails`` are the cells that must fail. ``replacements`` are triples (cell,
+    old, new) that make some of the sources from the reference solution.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Submission:
 
 
 class Slip(NamedTuple):
-    """One replacement in the reference solution and the one graded cell that it must fail."""
+    """One replacement in the reference solution, and the only graded cell that must then fail."""
 
     cell: str
     old: str
@@ -80,7 +80,7 @@ class ProblemSet:
 
     @property
     def points(self) -> int:
-        """What a full solution gets."""
+        """The score of a full solution."""
         return sum(self.tests.values())
 
     @cached_property
@@ -114,7 +114,7 @@ class ProblemSet:
 
     @cached_property
     def secrets(self) -> frozenset[str]:
-        """Lines of solutions, hidden tests and checks that stand nowhere in what students are to see."""
+        """The lines of solutions, hidden tests and checks that do not occur in the student version."""
         hidden = (self.folder / "checks.py").read_text(encoding="utf-8")
         seen = ""
         for cell in self.cells:
@@ -125,11 +125,12 @@ class ProblemSet:
 
 
 def load(folder: Path) -> ProblemSet:
-    """Read a problem set from its folder: ``set.toml`` and ``master.py``; submissions are read when they are asked for.
+    """Read a problem set from ``set.toml`` and ``master.py`` in its folder. Submissions are read at their first use.
 
     Raises
     ------
-    ValueError : if the folder is no problem set, its table lacks something, or its master has two cells of one name
+    ValueError : if the folder is not a problem set, if its table lacks an entry, or if two cells of its master have the
+        same name
     """
     import jupytext
 
@@ -154,10 +155,10 @@ def load(folder: Path) -> ProblemSet:
 
 
 def read_script(path: Path, cells: Iterable[NotebookCell]) -> tuple[list[Submission], list[Slip]]:
-    """The variants of ``solutions.py`` or ``wrong.py`` and the slips listed there; none if there is no such script.
+    """The variants of ``solutions.py`` or ``wrong.py`` and the slips in it. Both are empty if there is no such script.
 
-    A header with a score opens a variant. The comment below it says what the variant is. Then come its replacements in
-    the reference solution, and the cells that it hands in whole, up to the next such header.
+    A header with a score begins a variant. The comment below the header describes the variant. Then the replacements in
+    the reference solution and the whole cells of the variant follow, up to the next header with a score.
 
     Parameters
     ----------
@@ -166,9 +167,9 @@ def read_script(path: Path, cells: Iterable[NotebookCell]) -> tuple[list[Submiss
 
     Raises
     ------
-    ValueError : naming the line of a header that has not this form, or of a cell that has no variant above it, is not
-        the master's, or comes twice in one variant; for a variant that does not say what it is or changes nothing; and
-        for a replacement that does not fit exactly one place
+    ValueError : for a header of another form; for a cell without a variant above it, a cell that the master does not
+        have, or a cell that occurs twice in one variant; for a variant without a description or without a change; and
+        for a replacement that does not fit at exactly one place
     """
     if not path.is_file():
         return [], []
@@ -178,7 +179,7 @@ def read_script(path: Path, cells: Iterable[NotebookCell]) -> tuple[list[Submiss
     ends = [header.start() for header in headers[1:]] + [len(text)]
     variants: list[Submission] = []
     slips: list[Slip] = []
-    sources: dict[str, str] = {}  # of the variant that is open
+    sources: dict[str, str] = {}  # the sources of the current variant
     for header, end in zip(headers, ends, strict=True):
         where = f"{path.name} of {path.parent.name}, line {text.count(chr(10), 0, header.start()) + 1}"
         source = text[header.end() : end].strip("\n")
@@ -221,11 +222,12 @@ def read_script(path: Path, cells: Iterable[NotebookCell]) -> tuple[list[Submiss
 
 
 def replaced(sources: Mapping[str, str], cell: str, old: str, new: str, where: str = "replacement") -> str:
-    """The source of a cell with ``new`` in the one place where ``old`` stands.
+    """The source of a cell with ``old`` replaced by ``new``.
 
     Raises
     ------
-    ValueError : if there is no such cell, or ``old`` stands there not once; it begins with ``where``
+    ValueError : if there is no such cell, or if ``old`` does not occur exactly once in it. The message begins with
+        ``where``
     """
     if cell not in sources:
         raise ValueError(f"{where}: the master has no cell {cell}")
@@ -235,7 +237,7 @@ def replaced(sources: Mapping[str, str], cell: str, old: str, new: str, where: s
 
 
 def blank(source: str) -> str:
-    """A cell as students get it: what is between the marks of a solution is replaced, as nbgrader does.
+    """A cell of the student version: the text between the marks of a solution is replaced, as by nbgrader.
 
     Examples
     --------
@@ -248,11 +250,11 @@ def blank(source: str) -> str:
 
 
 def submitted(problems: ProblemSet, submission: Submission) -> Iterator[tuple[NotebookCell, str]]:
-    """Every cell with its source in this submission, which may have changed any of them.
+    """Every cell with its source in this submission. A submission can change any cell.
 
     Raises
     ------
-    ValueError : if it has a cell that the master has not
+    ValueError : if the submission has a cell that the master does not have
     """
     if unknown := sorted(set(submission.sources) - {cell.name for cell in problems.cells}):
         raise ValueError(f"{submission.name} has cells that {problems.name} does not have: {', '.join(unknown)}")
@@ -261,14 +263,14 @@ def submitted(problems: ProblemSet, submission: Submission) -> Iterator[tuple[No
 
 
 def grade(problems: ProblemSet, submission: Submission) -> dict[str, str]:
-    """Grade a submission in this process: for each graded cell the sentence of its failure, or "" for its points.
+    """Grade a submission in this process. Return the sentence of the failure, or "", for each graded cell.
 
-    As nbgrader does, it runs the cells in their order, goes on after an error, and takes given and graded cells from
-    the master whatever was submitted for them. Free cells (untitled code) are not run.
+    The function runs the cells in order and continues after an error, like nbgrader. It always takes given and graded
+    cells from the master. Free cells (untitled code) are not run.
     """
     scope: dict[str, Any] = {"__name__": "__main__"}
     told = {}
-    broken: dict[str, str] = {}  # what is said of functions whose cell is no valid Python
+    broken: dict[str, str] = {}  # messages about functions in cells that are not valid Python
     before = os.environ.get(MASTERS)
     os.environ[MASTERS] = str(problems.folder.parent)
     try:
@@ -292,14 +294,15 @@ def grade(problems: ProblemSet, submission: Submission) -> dict[str, str]:
 
 
 def score(problems: ProblemSet, told: Mapping[str, str]) -> int:
-    """The points of what `grade` returned."""
+    """The points for a result of `grade`."""
     return sum(points for name, points in problems.tests.items() if not told[name])
 
 
 def leaks(problems: ProblemSet, text: str, own: str = "") -> list[str]:
-    """Lines of solutions, hidden tests or checks that a text for students has, and marks that should be gone.
+    """The lines of solutions, hidden tests or checks in a text for students, and the remaining marks.
 
-    What the student's ``own`` notebook has is no leak: many write what the reference solution has.
+    A line of the student's ``own`` notebook is not a leak, because many students write the same lines as the reference
+    solution.
     """
     marks = [mark for mark in ("BEGIN SOLUTION", "END SOLUTION", "HIDDEN TESTS") if mark in text and mark not in own]
     return marks + sorted(problems.secrets & _telling(text) - _telling(own))
@@ -320,7 +323,7 @@ def _compiled(source: str, name: str) -> CodeType:
 
 
 def _tuples(source: str, form: tuple[str, ...], where: str) -> list[Any]:
-    """The tuples of strings among the statements of a script; its other statements are for the reader."""
+    """The tuples of strings among the expressions of a script. Constants and other statements are ignored."""
     try:
         found = [line.value for line in ast.parse(source).body if isinstance(line, ast.Expr)]
     except SyntaxError as error:
@@ -342,6 +345,6 @@ def _refuse_twice(every: list[str], what: str) -> None:
 
 
 def _telling(text: str) -> set[str]:
-    """The lines of code that say something: long enough, and neither comments nor imports."""
+    """The lines that can reveal a solution: at least 12 characters, and no comments, imports or function heads."""
     lines = {line.strip() for line in text.splitlines()}
     return {line for line in lines if len(line) >= 12 and not line.startswith(("#", "import ", "from ", '"""', "def "))}

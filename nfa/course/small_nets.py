@@ -1,4 +1,4 @@
-"""Small networks of tanh layers with a softmax, and independent values for them: loops and central differences.
+"""Small networks of tanh layers with a softmax, and independent values for them from loops and central differences.
 
 Lists count layers as the papers do, and slot 0 of W and b is None.
 """
@@ -33,7 +33,7 @@ def feedback(sizes: list[int], seed: int = 2) -> list:
 
 
 def passed(W: list, b: list, x: np.ndarray) -> tuple[list, list]:
-    """z and h of every layer, one record and one number at a time."""
+    """z and h of every layer, computed for one record and one number at a time."""
     L = len(W) - 1
     z: list = [None] * (L + 1)
     h: list = [np.array(x), *[None] * L]
@@ -59,7 +59,7 @@ def cross_entropy(z_L: np.ndarray, y: np.ndarray) -> float:
 
 
 def differences(f: Callable[[list, list], float], W: list, b: list) -> dict[str, list]:
-    """The derivative of f(W, b) by every weight and bias, by central differences."""
+    """The derivative of f(W, b) with respect to every weight and bias, by central differences."""
 
     def moved(a: np.ndarray, l: int, by_weights: bool) -> float:
         one, other = list(W), list(b)
@@ -77,9 +77,9 @@ def gradient(W: list, b: list, x: np.ndarray, y: np.ndarray, m: float) -> dict[s
 
 
 def surrogate(W: list, b: list, h: list, targets: list, m: float) -> dict[str, list]:
-    """The derivative of the sum of <h[l], targets[l]> / m, where layer l reads h[l-1], which does not move.
+    """The derivative of the sum of <h[l], targets[l]> / m. Layer l reads the fixed values h[l-1].
 
-    In the top layer z[L] stands in the place of h[L].
+    In the top layer, z[L] replaces h[L].
     """
     L = len(W) - 1
 

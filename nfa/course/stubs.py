@@ -1,7 +1,8 @@
-"""Exercises cut out of nfa: functions without their bodies, which the project's own tests then judge.
+"""Exercises from functions of nfa: functions without their bodies, which `check` or the project's tests judge.
 
-`exercises` finds the functions that compute some statements, and `write` makes a file of them to fill in. `load` reads
-the filled-in functions. `use` puts them in place of nfa's own, as ``pytest --stub=FILE`` does before it collects tests.
+`exercises` finds the functions that compute some statements, and `write` makes a file of these functions to fill in.
+`load` reads the filled-in functions. `use` replaces nfa's own functions by them. The command ``pytest --stub=FILE``
+calls `use` before it collects tests.
 """
 
 import ast
@@ -42,7 +43,7 @@ from nfa.course.stubs import exercise
 
 @dataclass(frozen=True)
 class Exercise:
-    """A function of nfa to be written again: ``module:function`` or ``module:Class.method``, and what it computes."""
+    """A function of nfa to write again: ``module:function`` or ``module:Class.method``, and its statements."""
 
     code: str
     ids: tuple[str, ...]
@@ -52,7 +53,7 @@ _found: list[tuple[Exercise, FunctionType]] = []
 
 
 def exercise(code: str, *ids: str) -> Callable:
-    """Mark a function as somebody's version of nfa's ``code``. Alone it does nothing; `use` reads the marks."""
+    """Mark a function as a student's version of nfa's ``code``. The mark has no effect until `load` reads it."""
 
     def mark(function: FunctionType) -> FunctionType:
         _found.append((Exercise(code, ids), function))
@@ -62,11 +63,11 @@ def exercise(code: str, *ids: str) -> Callable:
 
 
 def exercises(statements: Iterable[str]) -> list[Exercise]:
-    """The functions that compute these statements, in the order of the ledger; each once, with all its ids.
+    """The functions that compute these statements, in the order of the statements, each once with all its ids.
 
     Raises
     ------
-    ValueError : for an unknown statement, or where none of them is computed by a function
+    ValueError : for an unknown statement, or if no function computes any of the statements
     """
     ids: dict[str, list[str]] = {}
     for name in (names := list(statements)):
@@ -82,7 +83,7 @@ def exercises(statements: Iterable[str]) -> list[Exercise]:
 
 
 def write(chosen: Iterable[Exercise]) -> str:
-    """The file to fill in: for every exercise what its module imports for it, its signature and its docstring.
+    """The content of the file to fill in: the imports, the signature and the docstring of every exercise.
 
     Examples
     --------
@@ -95,7 +96,7 @@ def write(chosen: Iterable[Exercise]) -> str:
     nodes = {one.code: _node(one.code) for one in chosen}
     lines = {code: _imports(code.partition(":")[0], node) for code, node in nodes.items()}
     names = _names(chosen)
-    means: dict[str, set[str]] = {}  # every meaning of a name: two modules may each have a helper of one name
+    means: dict[str, set[str]] = {}  # every meaning of a name, because two modules can have helpers with the same name
     for one in chosen:
         module, _, qualname = one.code.partition(":")
         means.setdefault(names[one.code], set()).add(f"from {module} import {qualname}")
@@ -110,11 +111,11 @@ def write(chosen: Iterable[Exercise]) -> str:
 
 
 def load(path: Path) -> list[tuple[Exercise, FunctionType]]:
-    """The functions of a filled-in file, each with what it stands for.
+    """The functions of a filled-in file, each with its exercise.
 
     Raises
     ------
-    ValueError : if the file cannot be run, or marks nothing
+    ValueError : if the file cannot be run, or marks no function
     """
     if not path.is_file():
         raise ValueError(f"the file of exercises {path} does not exist{path_meant(path, ['.py'])}")
@@ -126,11 +127,11 @@ def load(path: Path) -> list[tuple[Exercise, FunctionType]]:
 
 
 def run_file(path: Path) -> None:
-    """Run a student's file as a module, and leave no compiled file behind: it would hide an edit of the same second.
+    """Run a student's file as a module. No compiled file is written, because it would hide an edit in the same second.
 
     Raises
     ------
-    ValueError : in one sentence, if it cannot be run
+    ValueError : with one sentence, if the file cannot be run
     """
     spec = importlib.util.spec_from_file_location("nfa_exercises", path)
     if spec is None or spec.loader is None:
@@ -145,14 +146,14 @@ def run_file(path: Path) -> None:
 
 
 def use(path: Path) -> list[Exercise]:
-    """Put the functions of a filled-in file in place of nfa's own, wherever those are already imported or kept.
+    """Replace nfa's own functions by the functions of a filled-in file, also in modules that already imported them.
 
-    Not the name but the code of each function is exchanged, so that tables, defaults and ``from ... import`` of any
-    module, loaded before or after, get the new one. There is no way back within the process.
+    We exchange the code of each function and not its name. So tables, defaults and ``from ... import`` get the new
+    function, in every module and at any time. The process cannot undo the exchange.
 
     Raises
     ------
-    ValueError : if the file cannot be run, marks nothing, or marks what nfa does not have
+    ValueError : if the file cannot be run, marks no function, or marks a function that nfa does not have
     """
     found = load(path)
     for one, mine in found:
@@ -185,7 +186,7 @@ def _exchange(one: Exercise, mine: FunctionType) -> None:
 
 
 def _names(chosen: list[Exercise]) -> dict[str, str]:
-    """What each function is called in the file: as in nfa, a method after its class, and twice no name."""
+    """The name of each function in the file: as in nfa, with the class before a method, and each name only once."""
     names: dict[str, str] = {}
     for one in chosen:
         module, _, qualname = one.code.partition(":")
@@ -201,7 +202,7 @@ def _tree(module: str) -> tuple[str, ast.Module]:
 
 
 def _node(code: str) -> Any:
-    """The definition of ``module:Class.method`` in its module's source; None if it is made in another way."""
+    """The definition of ``module:Class.method`` in the source of its module; None if there is no definition."""
     module, _, qualname = code.partition(":")
     node: Any = _tree(module)[1]
     for part in qualname.split("."):
@@ -211,7 +212,7 @@ def _node(code: str) -> Any:
 
 
 def _imports(module: str, node: ast.FunctionDef) -> dict[str, str]:
-    """Of every name that a function uses and its module imports or defines, the line that gets it elsewhere."""
+    """For every name that a function uses and its module imports or defines, the line that imports this name."""
     used = {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}
     lines = {}
     for statement in _tree(module)[1].body:
@@ -233,7 +234,7 @@ def _imports(module: str, node: ast.FunctionDef) -> dict[str, str]:
 
 
 def _stub(one: Exercise, node: ast.FunctionDef, name: str, inside: list[str]) -> str:
-    """The function's head and docstring as they are written, and a body that says which exercise it is."""
+    """The function's head and docstring, unchanged, and a body that raises an error with the ids of the exercise."""
     module = one.code.partition(":")[0]
     text = _tree(module)[0].splitlines()
     body = node.body

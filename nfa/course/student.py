@@ -1,7 +1,8 @@
-"""The process that runs the code of one student: cells of a notebook, and functions for which the checks ask.
+"""The process that runs the code of one student: the cells of a notebook, and functions that the checks call.
 
-It limits itself, makes a child, and waits for it. The child does what the process of the checks asks for over a pipe
-(`nfa.course.exchange`), until that ends. Nothing in here is trusted by the other side.
+The process limits itself, starts a child, and waits for the child. The child answers the requests of the process of the
+checks over a pipe (`nfa.course.exchange`), until that process ends. The process of the checks does not trust this
+process.
 """
 
 import json
@@ -19,7 +20,7 @@ from typing import Any, ClassVar
 
 from nfa.course import cage
 
-SAID = 100_000  # characters of a cell's output that are kept
+SAID = 100_000  # largest number of characters that are kept of a cell's output
 WATCHED = ("builtins", "sys", "math", "numpy", "numpy.linalg", "nfa.course", "nfa.course.checking", "nfa.course.checks")
 
 
@@ -33,7 +34,7 @@ class Said:
         self.left = SAID
 
     def write(self, text: str) -> int:
-        """Keep the text as far as there is room."""
+        """Keep the text, up to the limit `SAID`."""
         if self.left > 0:
             self.text.append(str(text)[: self.left])
             self.left -= len(self.text[-1])
@@ -45,14 +46,14 @@ class Said:
             self.write(line)
 
     def flush(self) -> None:
-        """Do nothing, as nothing waits."""
+        """Do nothing, because there is no buffer."""
 
     def isatty(self) -> bool:
-        """No terminal."""
+        """Return False, because the stream is not a terminal."""
         return False
 
     def fileno(self) -> int:
-        """There is no file.
+        """Raise OSError, because there is no file.
 
         Raises
         ------
@@ -61,16 +62,16 @@ class Said:
         raise OSError("the output of a cell is no file")
 
     def readable(self) -> bool:
-        """Nothing can be read."""
+        """Return False, because the stream cannot be read."""
         return False
 
     def writable(self) -> bool:
-        """Text can be written."""
+        """Return True, because text can be written."""
         return True
 
 
 def main(task: Mapping[str, Any]) -> None:
-    """Limit this process, make a child that answers, and end as it does.
+    """Limit this process, start a child that answers requests, and end with the exit code of the child.
 
     Parameters
     ----------
@@ -84,7 +85,7 @@ def main(task: Mapping[str, Any]) -> None:
     child = os.fork()
     if child == 0:
         os.close(write)
-        os.read(read, 1)  # the other side learns the number of this process before anything else
+        os.read(read, 1)  # wait until the other side has the number of this process
         os.close(read)
         if sys.platform == "linux":
             cage.die_with_parent()
@@ -118,13 +119,13 @@ def _answer(pipe: Connection, lacks: list[str]) -> None:
 
 
 def _student(exchange: ModuleType, pipe: Connection) -> Any:
-    """The end of the pipe that runs cells and calls functions."""
+    """The peer that runs cells and calls functions of the student."""
     import numpy as np
     from IPython.core.interactiveshell import InteractiveShell
     from traitlets.config import Config
 
     class Shell(InteractiveShell):
-        """IPython without history and terminal; it keeps the last traceback."""
+        """IPython without history and terminal. It stores the last traceback."""
 
         lines: list[str]
 
@@ -132,10 +133,10 @@ def _student(exchange: ModuleType, pipe: Connection) -> Any:
             self.lines = stb
 
         def ask_exit(self) -> None:
-            """`exit()` ends nothing."""
+            """Do nothing, so that `exit()` does not end the process."""
 
         def enable_gui(self, gui: Any = None) -> None:
-            """There are no windows."""
+            """Do nothing, because there are no windows."""
 
     config = Config()
     config.HistoryManager.enabled = False
@@ -143,18 +144,18 @@ def _student(exchange: ModuleType, pipe: Connection) -> Any:
     shell.lines = []
     known = {name: sys.modules[name] for name in WATCHED if name in sys.modules}
     before = {name: dict(vars(module)) for name, module in known.items()}
-    before["sys"] = {}  # whose names change all the time; it is watched as a module
+    before["sys"] = {}  # the names in sys change often, so only the module itself is watched
 
     peer: Any = exchange.Peer
 
     class Student(peer):
-        """What runs here, and whether a signal may interrupt it."""
+        """The operations of this process. A signal interrupts only code of the student."""
 
         running = 0
 
         @contextmanager
         def students(self) -> Iterator[None]:
-            """Code of the student runs: it can be interrupted, and what it prints does not get out."""
+            """Run the body as code of the student. A signal can interrupt it. Streams are restored at the end."""
             kept, self.running = (sys.stdout, sys.stderr, signal.getsignal(signal.SIGINT)), self.running + 1
             signal.signal(signal.SIGINT, self.interrupted)
             try:
@@ -165,12 +166,12 @@ def _student(exchange: ModuleType, pipe: Connection) -> Any:
                 signal.signal(signal.SIGINT, kept[2])
 
         def interrupted(self, *_: Any) -> None:
-            """Interrupt the student's code, and no other."""
+            """Interrupt only the student's code."""
             if self.running > 0:
                 raise KeyboardInterrupt
 
         def run(self, source: str) -> dict[str, Any]:
-            """Run a cell: what it prints, and its error as [name, text, lines of the traceback], or None."""
+            """Run a cell. Return its output, and its error as [name, text, lines of the traceback] or None."""
             with self.students():
                 sys.stdout, sys.stderr = out, err = Said(), Said()
                 shell.lines = []
@@ -196,7 +197,7 @@ def _student(exchange: ModuleType, pipe: Connection) -> Any:
                 return self.kept(handle)(*args, **kwargs)
 
         def traced(self, handle: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, int]:
-            """Call a function of the notebook; what it returns, and the memory that it held at most."""
+            """Call a function of the notebook. Return its result and the largest memory of the call."""
             tracemalloc.start()
             try:
                 start = tracemalloc.get_traced_memory()[0]
@@ -225,11 +226,11 @@ def _student(exchange: ModuleType, pipe: Connection) -> Any:
             return self.names_of(handle)[name]
 
         def put(self, handle: int, values: dict[str, Any]) -> None:
-            """Give global names of a function other values."""
+            """Set the values of global names of a function."""
             self.names_of(handle).update(values)
 
         def patched(self) -> list[str]:
-            """Names of modules, and names in them, that the notebook has exchanged."""
+            """The names of modules, and the names in modules, that the notebook has replaced."""
             found = [name for name, module in known.items() if sys.modules.get(name) is not module]
             for name, module in known.items():
                 held = vars(module)

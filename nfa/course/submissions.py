@@ -1,8 +1,8 @@
-"""What students handed in: find each submission, read it, and put back what its notebook lost.
+"""The submissions of students: find each submission, read it, and restore cells that its notebook lost.
 
-A submission never stops here with an error. If it cannot be graded, `Submitted.problem` says why. nbgrader gets a
-notebook that is made anew from the cells of the released one and the sources that the student wrote. So no metadata,
-output or kernel that a student's program wrote reaches nbgrader.
+A bad submission raises no error here. If it cannot be graded, `Submitted.problem` gives the reason. nbgrader gets a new
+notebook, made from the cells of the released notebook and the sources of the student. So nbgrader gets no metadata,
+outputs or kernel from the student's file.
 """
 
 import hashlib
@@ -18,24 +18,24 @@ from typing import Any, NamedTuple
 
 from nfa.course.problem_sets import ProblemSet
 
-LARGEST = 200e6  # bytes of a notebook that is read
-NAMED = 3  # files or cells that a sentence names before it counts the others
-JUNK = {"__MACOSX", "__pycache__"}  # folders that are no student's
+LARGEST = 200e6  # largest number of bytes of a notebook
+NAMED = 3  # largest number of files or cells that a sentence names; the others are counted
+JUNK = {"__MACOSX", "__pycache__"}  # names of folders that do not belong to students
 ARCHIVES = {".7z", ".rar", *(end for _, ends, _ in shutil.get_unpack_formats() for end in ends)}
 DEFINED = re.compile(r"^(?:(?:async +)?def|class) +(\w+)|^(\w+) *=(?!=)", re.MULTILINE)
 
 
 class CannotGradeError(Exception):
-    """A submission cannot be graded; the text says why."""
+    """A submission cannot be graded. The text gives the reason."""
 
 
 @dataclass(frozen=True)
 class Submitted:
-    """What one student handed in for a problem set.
+    """The submission of one student for a problem set.
 
-    ``problem`` says why it cannot be graded, "" if it can. ``notes`` say what a teacher should know of one that can.
-    ``notebook`` is the restored notebook as JSON, and ``own`` the sources of the student's cells. ``digest`` tells
-    whether the submission has changed. ``handed_in`` is False if nothing at all was found.
+    ``problem`` is the reason why it cannot be graded, or "". ``notes`` are sentences for the teacher about a submission
+    that can be graded. ``notebook`` is the restored notebook as JSON, and ``own`` contains the sources of the student's
+    cells. ``digest`` changes if the submission changes. ``handed_in`` is False if there is no submission.
     """
 
     student: str
@@ -49,7 +49,7 @@ class Submitted:
 
 
 class SubmittedCell(NamedTuple):
-    """A cell of a student's notebook: ``mark`` is nbgrader's name of it, "" if it has none."""
+    """A cell of a student's notebook. ``mark`` is nbgrader's name for the cell, or ""."""
 
     kind: str
     source: str
@@ -60,9 +60,10 @@ class SubmittedCell(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A cell of the notebook that is put together: its name among the released ones, "" for the student's own.
+    """A cell of the restored notebook. ``name`` is its name in the released notebook, or "" for the student's own cell.
 
-    ``cell`` is the student's, None if it is put back. ``also`` are solution cells whose functions it defines.
+    ``cell`` is the student's cell, or None for a cell that is restored. ``also`` are the names of missing solution
+    cells with functions that this cell defines.
     """
 
     name: str
@@ -71,7 +72,7 @@ class Place(NamedTuple):
 
 
 def released(course: Path, name: str) -> dict[str, Any]:
-    """The notebook of a problem set that students got, as plain dictionaries.
+    """The released notebook of a problem set, as plain dictionaries.
 
     Raises
     ------
@@ -89,7 +90,7 @@ def built(course: Path) -> list[str]:
 
 
 def collect(course: Path, problems: ProblemSet) -> list[Submitted]:
-    """The submission of everyone who has a folder in ``submitted/``, in the order of their names.
+    """The submissions of all students with a folder in ``submitted/``, in the order of their names.
 
     Raises
     ------
@@ -101,34 +102,34 @@ def collect(course: Path, problems: ProblemSet) -> list[Submitted]:
 
 
 def mentioned(course: Path, name: str) -> bool:
-    """Whether a path in ``submitted/`` names this problem set, in capitals or not."""
+    """Whether a path in ``submitted/`` contains the name of this problem set, in upper or lower case."""
     places = _places(course)
     files = (path for place in places for path in (_below(place) if place.is_dir() else [place]))
     return any((place / name).is_dir() for place in places) or any(name in _path(course, path) for path in files)
 
 
 def _path(course: Path, path: Path) -> str:
-    """A path in ``submitted/`` in small letters."""
+    """A path in ``submitted/``, in lower case."""
     return path.relative_to(course / "submitted").as_posix().casefold()
 
 
 def _places(course: Path) -> list[Path]:
-    """The folders of the students, and submissions that stand where such a folder is expected."""
+    """The folders of the students, and files that may be submissions next to these folders."""
     found = sorted((course / "submitted").glob("*"))
     found = [place for place in found if not place.name.startswith(".") and place.name not in JUNK]
     folders = {place.name for place in found if place.is_dir()}
-    unpacked = {place for place in found if place.name.partition(".")[0] in folders}  # s01.zip beside s01
+    unpacked = {place for place in found if place.name.partition(".")[0] in folders}  # such as s01.zip next to s01
     return [place for place in found if place.name in folders or (_telling(place) and place not in unpacked)]
 
 
 def _telling(path: Path) -> bool:
-    """Whether a file may be a submission: a notebook under any name, or an archive."""
+    """Whether a file may be a submission: a notebook with any name, or an archive."""
     name = path.name.casefold()
     return ".ipynb" in name or any(name.endswith(end) for end in ARCHIVES)
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    """The files below a folder that may be submissions; links to folders are not followed."""
+    """The files below a folder that may be submissions. Links to folders are not followed."""
     try:
         entries = sorted(folder.iterdir())
     except OSError:
@@ -149,7 +150,7 @@ def shown(name: str) -> str:
 
 
 def some(names: Iterable[str]) -> str:
-    """Some of these names, and how many more there are.
+    """Some of these names, and the number of the other names, as one text.
 
     Examples
     --------
@@ -188,10 +189,14 @@ def _submitted(course: Path, name: str, place: Path, releases: Mapping[str, dict
 
 
 def _find(course: Path, name: str, place: Path) -> tuple[Path | None, list[str]]:
-    """The notebook of a set where it is expected, and other notebooks in its folder; None if there is no submission."""
+    """The notebook of a set at its expected path or None, and the other notebooks in its folder.
+
+    Raises CannotGradeError if there are files that may be the submission, but not at this path.
+    """
     wanted = place / name / f"{name}.ipynb"
     there = {entry.name for entry in wanted.parent.iterdir()} if wanted.parent.is_dir() else set()
-    if place.is_dir() and wanted.name in there:  # by its name in the folder, for some systems ignore capitals
+    # Compare the name in the folder, because some systems ignore upper and lower case.
+    if place.is_dir() and wanted.name in there:
         return wanted, [path.name for path in _below(wanted.parent) if path != wanted]
     found = [path for path in _below(place) if _concerns(course, name, path)] if place.is_dir() else [place]
     if not found:
@@ -202,18 +207,18 @@ def _find(course: Path, name: str, place: Path) -> tuple[Path | None, list[str]]
 
 
 def _concerns(course: Path, name: str, path: Path) -> bool:
-    """Whether a file may be a submission of this set: its path names the set, or no set at all."""
+    """Whether a file may be a submission of this set: its path contains the name of this set, or of no set."""
     sets = {one.parent.name for one in course.glob("masters/*/set.toml")} | {name}
     named = {one for one in sets if one in _path(course, path)}
     return name in named or not named
 
 
 def _bytes(course: Path, place: Path, path: Path) -> bytes:
-    """The content of a notebook that lies in the student's own folder.
+    """The content of a notebook in the student's own folder.
 
     Raises
     ------
-    CannotGradeError : if it is no file that can be read, or links to something else
+    CannotGradeError : if it is not a file that can be read, or if it is a link out of the folder
     """
     name = path.relative_to(course).as_posix()
     try:
@@ -227,17 +232,17 @@ def _bytes(course: Path, place: Path, path: Path) -> bytes:
         if about.st_size > LARGEST:
             raise CannotGradeError(f"{name} has {about.st_size / 1e6:.0f} MB, more than {LARGEST / 1e6:.0f} MB")
         return path.read_bytes()
-    except (OSError, RuntimeError) as error:  # RuntimeError: a link to itself
+    except (OSError, RuntimeError) as error:  # RuntimeError for a link to itself
         why = error.strerror if isinstance(error, OSError) and error.strerror else "a link that leads nowhere"
         raise CannotGradeError(f"{name} cannot be read: {why}") from None
 
 
 def _timestamp(path: Path) -> str:
-    """The time of a submission, as nbgrader keeps it beside the notebook; "" if it is not there.
+    """The time of a submission, from the file that nbgrader writes next to the notebook; "" if there is no such file.
 
     Raises
     ------
-    CannotGradeError : if it is no time
+    CannotGradeError : if the text is not a time
     """
     if not path.is_file() or path.is_symlink():
         return ""
@@ -256,11 +261,11 @@ def _timestamp(path: Path) -> str:
 
 
 def read(content: bytes) -> list[SubmittedCell]:
-    """The cells of a notebook file, in any of Jupyter's formats and any encoding of Unicode, with plain line ends.
+    """The cells of a notebook file in any format of Jupyter and any encoding of Unicode, with line ends of one kind.
 
     Raises
     ------
-    CannotGradeError : if it is no notebook
+    CannotGradeError : if the content is not a notebook
     """
     if not content.strip():
         raise CannotGradeError("the notebook is empty")
@@ -288,7 +293,7 @@ def _upgraded(made: dict[str, Any]) -> dict[str, Any]:
 
     try:
         return nbformat.convert(nbformat.from_dict(made), 4)
-    except Exception as error:  # of which kind depends on what is wrong
+    except Exception as error:  # nbformat raises errors of many types
         raise CannotGradeError(f"the notebook has the format {made['nbformat']}, which nbformat cannot read") from error
 
 
@@ -327,24 +332,25 @@ def restore(
 ) -> tuple[dict[str, Any], list[str]]:
     """A notebook that nbgrader can grade: the released cells with the student's solutions, in the student's order.
 
-    Cells are recognised by nbgrader's names, else by their ids, else by their text or by the functions that they
-    define. Given and graded cells that are gone are put back after what they need. So are graded cells that stand
-    before it.
+    Cells are recognised by nbgrader's names, otherwise by their ids, otherwise by their text or by the functions that
+    they define. Missing cells are restored after the cells that come before them in the released notebook. A graded
+    cell that is too early is moved behind these cells.
 
     Parameters
     ----------
     name : the problem set
-    cells : what the student handed in
+    cells : the cells of the submission
     releases : the released notebook of every problem set, as plain dictionaries
 
     Returns
     -------
     notebook : as plain dictionaries
-    notes : what was put back, and what else a teacher should know
+    notes : sentences for the teacher about restored cells and other facts
 
     Raises
     ------
-    CannotGradeError : if it is another notebook, or if a cell with a solution is there twice
+    CannotGradeError : if it is another notebook, if a cell with a solution occurs twice, or if all solution cells are
+        missing
     """
     release = releases[name]
     ours = _marked(release)
@@ -399,7 +405,7 @@ def restore(
 
 
 def _marked(release: Mapping[str, Any]) -> dict[str, Any]:
-    """The cells with nbgrader's marks of a released notebook, by name, in their order."""
+    """The cells of a released notebook with nbgrader's marks, by name and in order."""
     found = ((cell["metadata"].get("nbgrader", {}).get("grade_id"), cell) for cell in release["cells"])
     return {name: cell for name, cell in found if name}
 
@@ -409,7 +415,7 @@ def _source(cell: Mapping[str, Any]) -> str:
 
 
 def _plain(source: str) -> str:
-    """A source without what programs change: blank ends of lines, blank lines at both ends."""
+    """A source without spaces at the ends of lines and without blank lines at both ends, which programs can change."""
     return "\n".join(line.rstrip() for line in source.splitlines()).strip("\n")
 
 
@@ -419,7 +425,7 @@ def _defines(source: str) -> set[str]:
 
 
 def _refuse_another(name: str, cells: list[SubmittedCell], releases: Mapping[str, dict[str, Any]]) -> None:
-    """Raise CannotGradeError if more of the cells are of another problem set than of this one."""
+    """Raise CannotGradeError if more cells belong to another problem set than to this set."""
     marks = {cell.mark for cell in cells if cell.mark} or {cell.id for cell in cells}
     counts = {}
     for other, release in releases.items():
@@ -431,7 +437,7 @@ def _refuse_another(name: str, cells: list[SubmittedCell], releases: Mapping[str
 
 
 def _recognised(cells: list[SubmittedCell], ours: Mapping[str, Any]) -> tuple[dict[str, list[int]], list[str]]:
-    """Of each named cell where it is in the notebook, and a note if names had to be put back."""
+    """The positions of each named cell in the notebook, and a note if names are restored."""
     at: dict[str, list[int]] = {}
     for i, cell in enumerate(cells):
         if cell.mark in ours:
@@ -460,10 +466,10 @@ def _recognised(cells: list[SubmittedCell], ours: Mapping[str, Any]) -> tuple[di
 def _elsewhere(
     gone: list[str], cells: list[SubmittedCell], at: dict[str, list[int]], ours: Mapping[str, Any]
 ) -> dict[str, int]:
-    """Where functions of solution cells that are gone are defined in other cells, such as one that two were merged to.
+    """The positions of other cells that define the functions of missing solution cells, such as merged cells.
 
-    A given or graded cell in which a student defined one becomes the student's own, for the released one takes its
-    place.
+    If a student defined such a function in a given or graded cell, this cell becomes the student's own cell, because
+    the released cell replaces it.
     """
     found = {}
     for one in gone:
@@ -477,7 +483,7 @@ def _elsewhere(
 
 
 def _put_back(order: list[Place], ours: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-    """Insert what is gone, and move graded cells behind what they grade; the names of both."""
+    """Insert missing cells, and move graded cells behind the cells that they grade. Return the names of both."""
     lacking, moved = [], []
     before: list[str] = []
     for one, cell in ours.items():
@@ -496,7 +502,7 @@ def _put_back(order: list[Place], ours: Mapping[str, Any]) -> tuple[list[str], l
 
 
 def _made(i: int, place: Place, ours: Mapping[str, Any]) -> dict[str, Any]:
-    """A cell of the restored notebook: the released one with the student's solution, or one of the student's own."""
+    """A cell of the restored notebook: the released cell with the student's solution, or the student's own cell."""
     cell = place.cell
     if place.name:
         made = {**ours[place.name]}

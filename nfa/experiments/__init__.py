@@ -1,4 +1,4 @@
-"""Experiments: training runs and their records, and the reruns of tables and figures.
+"""Training runs and their records, and reruns of the papers' tables and figures.
 
 `run.run` trains once. `reproduce.reproduce` reruns an `experiment.Experiment`. The experiments of the papers are in
 `nfa.papers`.

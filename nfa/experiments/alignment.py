@@ -14,9 +14,7 @@ from nfa.rules.spec import spec
 
 
 def alignment(dW_a: list, dW_b: list, l: int) -> float:
-    r"""Cosine between two directions for the weights of layer l.
-
-    Each direction is read as one vector; 0 if either is zero.
+    r"""Cosine between two directions for the weights of layer l, each as one vector; 0 if one of them is zero.
 
     .. math:: \cos = \frac{\langle dW_a^l, dW_b^l \rangle_F}{\|dW_a^l\|_F \, \|dW_b^l\|_F}
 
@@ -41,7 +39,7 @@ class Watched:
     rule : function (net, x, y, *, rng) -> (dW, db)
     every : int >= 1. The directions are compared at the steps that this number divides
     start : int >= 0, steps already done
-    noted : cosines noted since the end of the last epoch, one list for each comparison, with one entry for each layer
+    noted : cosines since the end of the last epoch: one list for each comparison, with one entry for each layer
 
     Notes
     -----
@@ -65,7 +63,7 @@ class Watched:
         return dW, db
 
     def means(self) -> list[float]:
-        """Return the mean cosine of each layer and delete the notes; an empty list if nothing was noted."""
+        """Return the mean noted cosine of each layer, and delete the cosines; an empty list if there are none."""
         means = [statistics.fmean(cosines) for cosines in zip(*self.noted, strict=True)]
         self.noted.clear()
         return means

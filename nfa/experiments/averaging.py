@@ -1,9 +1,9 @@
 """The mean of the weights after each of the last steps.
 
-A run with the setting ``average`` evaluates and keeps this mean.
+A run with the setting ``average`` evaluates and saves this mean.
 
 The training continues from the last weights, so the mean changes no step. The mean is computed from weights that the
-steps have already released. It is therefore post-processing, and epsilon is the same as without it.
+steps have already released. So it is post-processing, and epsilon is the same as without the mean.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from nfa.network import Net
 
 
 def first_averaged(share: float, steps: int) -> int:
-    """The first step whose weights count, if the last ``share`` of the steps is averaged. At least one step counts.
+    """The first step that counts if the last ``share`` of the steps is averaged. At least one step counts.
 
     Examples
     --------
@@ -36,12 +36,12 @@ class TailAverage:
     Parameters
     ----------
     net : Net, for the shapes
-    first : int >= 1, the first step whose weights count
+    first : int >= 1, the first step that counts
 
     Attributes
     ----------
     sums : list of arrays in the order W[1], b[1], W[2], ...
-    count : int >= 0, steps in the sums
+    count : int >= 0, number of steps in the sums
     """
 
     def __init__(self, net: Net, first: int) -> None:
@@ -52,7 +52,7 @@ class TailAverage:
         """Add the weights of net after step t, if step t counts."""
         if t < self.first:
             return
-        with np.errstate(over="ignore", invalid="ignore"):  # the run itself reports divergence
+        with np.errstate(over="ignore", invalid="ignore"):  # the run reports divergence elsewhere
             for total, p in zip(self.sums, _parameters(net), strict=True):
                 total += p
         self.count += 1

@@ -1,4 +1,4 @@
-"""A rule's keyword arguments, made from the settings of a run: feedback, OPUs, kernels and the rule's own settings."""
+"""The keyword arguments of a rule, from the settings of a run: feedback, OPUs, kernels and the rule's own settings."""
 
 import inspect
 import json
@@ -30,9 +30,9 @@ CAMERA_PARAMETERS = tuple(f.name for f in fields(Camera) if f.name != "count")
 
 @cache
 def cannot_compile() -> str:
-    """The reason why numba cannot compile a kernel in this process, as a clause; "" if it can.
+    """The reason why numba cannot compile a kernel in this process, as a clause; "" if numba can compile.
 
-    With a switch such as NUMBA_DISABLE_JIT the kernels would be Python loops, which are far slower than NumPy.
+    If NUMBA_DISABLE_JIT is set, kernels are Python loops, which are far slower than NumPy.
     """
     try:
         import numba
@@ -53,14 +53,14 @@ def possible(settings: Settings) -> Settings:
 
 
 def bind(rule: RuleSpec, settings: Settings, net: Net, streams: AnyStreams, m: int) -> tuple[dict, dict | None]:
-    """Return the rule's keyword arguments for batches of m examples, and the rule's state dict, if it keeps one."""
+    """Return the rule's keyword arguments for batches of m examples, and its state dict or None."""
     own = {one.name: one for one in rule.settings}
     for name, value in settings.rule_settings.items():
         if name not in own:
             has = f"The settings of this rule are {', '.join(own)}" if own else "This rule has no settings"
             raise ValueError(f"rule {rule.name} has no setting {name!r}. {has}")
         check_type(name, value, own[name].type)
-    # The rule and its mechanism get the same plain numbers.
+    # A copy by JSON, so that the rule and its mechanism get the same plain numbers.
     types = {name: one.type for name, one in own.items()}
     bound = whole_as_counts(json.loads(json.dumps(settings.rule_settings)), types)
     if settings.opu is not None:
@@ -103,10 +103,10 @@ def bind(rule: RuleSpec, settings: Settings, net: Net, streams: AnyStreams, m: i
 def fast(rule: RuleSpec, settings: Settings, net: Net) -> dict[str, Callable]:
     """Return the kernels that the rule takes as keyword arguments and that support this run.
 
-    Seeded runs take their noise from Philox, which is made for speed. Secure runs take it from `nfa.kernels.rounded`.
-    Its ``add_normal`` still needs the unit of the grid. A secure run binds no ``add_normal_each``, because no rule of
-    nfa that takes it may be secure. A secure rule from outside keeps its own default and draws from the cipher of the
-    run.
+    Seeded runs draw their noise with Philox, a fast generator. Secure runs draw it with `nfa.kernels.rounded`, and the
+    caller must still bind the unit of the grid to this ``add_normal``. A secure run binds no ``add_normal_each``,
+    because nfa refuses secure runs of its own rules that take this argument. A rule from outside in a secure run keeps
+    its own default and draws from the cipher of the run.
 
     Raises OSError if numba cannot be imported.
     """
@@ -122,10 +122,10 @@ def fast(rule: RuleSpec, settings: Settings, net: Net) -> dict[str, Callable]:
 
 
 def use_kernels(net: Net, optimizer: Any, bound: dict[str, Any], secure: bool) -> None:
-    """Give their kernels to the layers of a network, to a rule's stored feedback and to an optimizer.
+    """Set the kernels of the layers of a network, of a rule's stored feedback and of an optimizer.
 
-    In a secure run, the kernels compute the products by W and by B in an example's own pass, so that the rows do not
-    depend on each other. Activations of nfa get kernels; an activation from outside with the same name keeps its own
+    In a secure run, kernels compute the products with W and with B in an example's own pass, so that the rows do not
+    depend on each other. Activations of nfa get kernels. An activation from outside with the same name keeps its own
     functions.
 
     Raises OSError if numba cannot be imported.
@@ -140,7 +140,7 @@ def use_kernels(net: Net, optimizer: Any, bound: dict[str, Any], secure: bool) -
 
 
 def layers_with_kernels(net: Net, secure: bool) -> None:
-    """Give the layers of a network their kernels, as `use_kernels` does."""
+    """Set the kernels of the layers of a network, as `use_kernels` does."""
     kernels = _kernels()
     for l in range(1, net.L + 1):
         if isinstance(net.map[l], Dense):
@@ -153,7 +153,7 @@ def layers_with_kernels(net: Net, secure: bool) -> None:
 
 
 def _kernels() -> ModuleType:
-    """Return the package of the kernels with its modules. It is imported here because importing numba is slow."""
+    """Return the package of the kernels. This function imports its modules, because importing numba is slow."""
     try:
         from nfa import kernels
         from nfa.kernels import (  # noqa: F401
@@ -178,7 +178,7 @@ def _kernels() -> ModuleType:
 
 
 def kernels_of(rule: partial | InParts, net: Net, optimizer: Any) -> list[str]:
-    """The names of a run's kernels: the module of each layer's kernels, and the functions of its rule and optimizer."""
+    """The names of a run's kernels: the modules for the layers, and the functions for the rule and the optimizer."""
     layers = [getattr(part, "ops", None) for part in (*net.map[1:], *net.pool[1:])]
     modules = {layer.__name__ for layer in layers if isinstance(layer, ModuleType)}
     modules |= {getattr(phi.phi, "__module__", "") for phi in net.phi[1 : net.L]}
@@ -245,7 +245,7 @@ def _opus(settings: Settings, net: Net, rng: np.random.Generator) -> list:
 
 
 def _unstored(settings: Settings, net: Net, rng: np.random.Generator) -> list:
-    """For each hidden layer a matrix that is never stored. The matrix of layer 1 is drawn first."""
+    """One matrix for each hidden layer. The matrices are never stored. The matrix of layer 1 is drawn first."""
     if settings.feedback_law != "normal":
         raise ValueError(
             f"feedback_law must be normal if stored is false, got {settings.feedback_law!r}: set stored to true, or"
@@ -270,7 +270,7 @@ def _align(settings: Settings, net: Net, bound: dict[str, Any], rng: np.random.G
 def in_parts(rule: RuleSpec, bound: dict, net: Net, m: int) -> partial | InParts:
     """The rule with its keyword arguments.
 
-    If its direction is a sum over examples, each batch of m is split into parts.
+    If the direction of the rule is a sum over examples, each batch of m examples is split into parts.
     """
     whole = partial(rule.function, **bound)
     return InParts(whole, rule, size=part_size(net, m), run=cores.together) if rule.sum_over_examples else whole
@@ -279,8 +279,8 @@ def in_parts(rule: RuleSpec, bound: dict, net: Net, m: int) -> partial | InParts
 def try_rule(rule: RuleSpec, bound: dict, net: Net, batches) -> None:
     """Call a rule once on two examples, so that an error in its settings is raised before anything is written.
 
-    If the rule needs more than two examples, it is called on the first batch. The result is dropped. The noise of this
-    call is seeded, so the streams of a secure run are left for its steps.
+    If the rule needs more than two examples, it is called on the first batch. The result is not used. The noise of this
+    call is seeded, so the call draws nothing from the streams of a secure run.
     """
     streams = Streams(0)
     extra: dict[str, Any] = {"state": {}} if "state" in rule.given else {}

@@ -1,4 +1,4 @@
-"""Checkpoints, from which a run continues as if it had never stopped, and the sessions that write them."""
+"""Checkpoints from which a run continues, and the sessions of a run, which write the checkpoints."""
 
 import hashlib
 import io
@@ -26,7 +26,7 @@ from nfa.experiments.steps_spent import Spent
 from nfa.network import Net
 from nfa.whole import write_whole
 
-# A secure run records nothing else of an epoch. The accuracy is measured on public examples, with released weights.
+# A secure run records nothing else about an epoch. The accuracy is measured on public examples, with released weights.
 OF_A_SECURE_EPOCH = ("epoch", "step", "test_accuracy")
 
 
@@ -41,7 +41,7 @@ def save_checkpoint(
     sealed: bool = False,
     average: TailAverage | None = None,
 ) -> None:
-    """Write all that a run needs to continue: W, b, the states of the optimizer and the rule, the step t and meta.
+    """Write everything that a run needs to continue: W, b, the states of optimizer and rule, the step t and meta.
 
     Parameters
     ----------
@@ -96,9 +96,10 @@ def load_checkpoint(
     Parameters
     ----------
     path : file written by `save_checkpoint`
-    net, optimizer : of the same shapes, dtype and kind as the saved ones. They are changed only if everything fits
+    net, optimizer : network and optimizer with the shapes, the dtype and the kind of the saved ones. They are changed
+        only if everything fits
     state : the rule's state dict, filled in place
-    privacy : what this run reports about the privacy of its steps
+    privacy : JSON value, the statement of this run about the privacy of its steps
     sealed : whether the file must have a valid seal under the user's key
     average : sums of the weights of the last steps, filled in place; None for a run that does not average
 
@@ -182,7 +183,7 @@ def load_checkpoint(
 class Session:
     """The work of one process on a run.
 
-    It begins at step 1 or at a checkpoint, and ends at the last step or at a signal.
+    The session begins at step 1 or at a checkpoint, and ends at the last step or at a signal.
 
     Parameters
     ----------
@@ -219,12 +220,12 @@ class Session:
         self.average = None if share is None else TailAverage(net, first_averaged(share, self.parts.steps))
 
     def go_on(self) -> None:
-        """Load the state of an earlier session into the parts, if there was one.
+        """Load the state of an earlier session into the parts, if there was an earlier session.
 
         Raises
         ------
-        ValueError : if its files are damaged, or report another privacy of its steps than this run
-        OSError : if its files cannot be read
+        ValueError : if the files of the session are damaged, or report another privacy of the steps than this run
+        OSError : if these files cannot be read
         """
         parts, saved, secure = self.parts, None, self.parts.privacy.secure
         if self.checkpoint is None:
@@ -254,15 +255,15 @@ class Session:
 
     @property
     def net(self) -> Net:
-        """The network that is evaluated and kept.
+        """The network that is evaluated and saved.
 
-        It has averaged weights as soon as one step counts for the average.
+        If the run averages weights, it has averaged weights as soon as one step counts for the average.
         """
         return self.parts.net if self.average is None else self.average.network(self.parts.net)
 
     @property
     def seconds(self) -> float:
-        """Seconds spent on the run until now, earlier sessions included."""
+        """Seconds spent on the run until now, with the seconds of earlier sessions."""
         return self.seconds_before + time.monotonic() - self.began
 
     def counted(self, t: int) -> list[Spent]:
@@ -292,7 +293,7 @@ class Session:
     def _with_sessions(self, t: int, account: Callable[[list[Spent]], dict[str, Any]]) -> dict[str, Any]:
         """The privacy part for the steps up to t.
 
-        A secure run first notes these steps as spent, and the part then lists its sessions.
+        A secure run first notes these steps as spent. Its privacy part also lists the sessions.
         """
         self.note_spent(t)
         counted = self.counted(t)
@@ -311,7 +312,7 @@ class Session:
         if self.checkpoint is None:
             return
         parts, secure = self.parts, self.parts.privacy.secure
-        said = self._with_sessions(t, parts.privacy.by_renyi().counted)  # this accountant takes almost no time
+        said = self._with_sessions(t, parts.privacy.by_renyi().counted)  # Renyi divergences take almost no time
         meta = self.identity | {"history": self.history, "spent": said}
         if not secure:  # the time would reveal how many examples were drawn
             meta["seconds"] = self.seconds
@@ -328,7 +329,7 @@ class Session:
 
 @contextmanager
 def signals_noted() -> Iterator[list[int]]:
-    """Collect Ctrl-C and SIGTERM until a step is complete.
+    """Collect Ctrl-C and SIGTERM, so that the caller can obey after a complete step.
 
     In the middle of a step, some weights are new and some are old.
     """

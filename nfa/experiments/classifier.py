@@ -1,4 +1,4 @@
-"""`Classifier`: a network that is trained on arrays in memory and has the methods of a classifier of scikit-learn."""
+"""The class `Classifier`: a network for arrays in memory, with the methods of a classifier of scikit-learn."""
 
 import csv
 import inspect
@@ -25,11 +25,11 @@ from nfa.experiments.wording import KEYWORDS
 from nfa.features.kind import read
 from nfa.rules.spec import spec
 
-EXACT = 2**53  # the largest range in which a float represents every whole number
+EXACT = 2**53  # up to this size, a float represents every whole number
 KINDS = {"U": "text", "S": "bytes", "m": "time spans", "M": "dates", "V": "structured values"}  # by NumPy's kinds
 NOTHING = ("NoneType", "NAType", "NaTType")  # the types of missing values, of Python and of pandas
-HIDDEN = 100  # units of the hidden layer of a network that is not named
-NOT_FOR_ARRAYS = ("dataset", "test", "tested", "data_dir")  # settings of a run about files and test sets
+HIDDEN = 100  # units of the hidden layer of the default network
+NOT_FOR_ARRAYS = ("dataset", "test", "tested", "data_dir")  # settings about files and test sets
 # Settings whose name or default differs from that of `nfa train`.
 CALLED = KEYWORDS.called
 DEFAULTS = {
@@ -60,17 +60,18 @@ class Classifier:
 
     Parameters
     ----------
-    epsilon : the setting ``target_epsilon``, from which the noise of the rule follows
+    epsilon : the setting ``target_epsilon``, from which nfa computes the noise of the rule
     rule_settings : dict of the rule's own settings. If a rule needs a bound C and none is given, C = 1
     classes : list of the labels, in the order of the columns of `predict_proba`, or the value of the setting, such as
         "cat,dog" or 3. You must give them if the fit computes epsilon or is secure. None: the labels in y
-    records : int, the public number of training examples. You must give it if the fit computes epsilon under add-remove
+    records : int, the public number of training examples. You must give this number if the fit computes epsilon under
+        add-remove
     architecture : None for one hidden layer of 100 units
     batch : None for 32, or for all examples if there are fewer
     sampling : None for poisson if the fit computes epsilon or is secure, otherwise for epoch-partition
     adjacency : None for add-remove if the fit computes epsilon or is secure
     pixels : None for standard. A fit that computes epsilon or is secure may not use the mean of the data. In such a
-        fit, None is unit for uint8 and as-is for other numbers
+        fit, None means unit for uint8 and as-is for other numbers
     epochs : 100 by default
     dtype : float64 by default
     **settings : all other settings
@@ -120,7 +121,7 @@ class Classifier:
     def __getstate__(self) -> dict[str, Any]:
         """The state for a copy or a pickle.
 
-        It has the network's weights only, because compiled kernels cannot be pickled.
+        It contains only the weights of the network, because compiled kernels cannot be pickled.
         """
         state = dict(vars(self))
         if (trained := state.get("trained_")) is not None:
@@ -161,7 +162,7 @@ class Classifier:
         Raises
         ------
         ValueError : if data or parameters do not fit, or if a fit that computes epsilon or is secure lacks a
-            declaration or a setting that the count needs
+            declaration or a necessary setting
         NoGuarantee : if you ask for noise from epsilon but no theorem covers the run
         nfa.train.Diverged : if the run diverges
 
@@ -214,8 +215,8 @@ class Classifier:
     def predict_proba(self, x: Any) -> np.ndarray:
         """Return the probability of each class, (n, K), for n examples. The columns are in the order of `classes_`.
 
-        Raises ValueError for examples of another shape or with other features, or before the fit (`NotFittedError` of
-        scikit-learn, if that is installed).
+        Raises ValueError for examples of another shape or with other features, or before the fit. If scikit-learn is
+        installed, the error before the fit is its `NotFittedError`.
         """
         self._check_fitted()
         self._check_names(_feature_names(x))
@@ -274,7 +275,7 @@ class Classifier:
         return Settings(dataset=IN_MEMORY, **given)
 
     def _classes(self, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
-        """The labels in the order of the columns, the position of each label of y among them, and their names."""
+        """The labels in the order of the columns, the positions of the labels of y in it, and the labels' names."""
         text = _declared_classes(self.classes)  # type: ignore[attr-defined]
         if text is None:
             order, codes = np.unique(labels, return_inverse=True)
@@ -301,7 +302,7 @@ class Classifier:
         raise NotFittedError(words)
 
     def _check_names(self, names: list[str] | None) -> None:
-        """Raise ValueError if the features have other names than in the fit. Warn if only one of the two has names."""
+        """Raise ValueError if the feature names differ from the fit. Warn if only one of the two has names."""
         fitted = getattr(self, "feature_names_in_", None)
         who = type(self).__name__
         if fitted is None and names is not None:
@@ -314,7 +315,7 @@ class Classifier:
 
 
 def fit(x: Any, y: Any, **settings: Any) -> Classifier:
-    """Train a network on arrays. This is short for ``Classifier(**settings).fit(x, y)`` and raises the same errors.
+    """Train a network on arrays. The call is short for ``Classifier(**settings).fit(x, y)`` and raises the same errors.
 
     Examples
     --------
@@ -350,7 +351,7 @@ def _refuse_unknown(settings: dict[str, Any], error: type[Exception]) -> None:
 
 
 def _declared_classes(classes: Any) -> str | None:
-    """The classes as one text, the form of the setting of a run."""
+    """The classes as one text, as the setting of a run needs them."""
     if classes is None or isinstance(classes, str):
         return classes
     if isinstance(classes, int | np.integer):

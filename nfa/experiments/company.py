@@ -1,9 +1,9 @@
 """Whether an example's own pass depends on the size of its batch, its position in the batch, or the other examples.
 
-In exact arithmetic the pass does not depend on them. In floats, a product can round a row differently in another batch,
-because a linear algebra library uses different loops for different sizes. A secure run needs a pass that is bitwise
-identical in every batch. The kernel `nfa.kernels.rows` gives such a pass by construction. Without kernels, `check`
-tests NumPy's own products.
+In exact arithmetic, the pass depends on none of these. In floats, a product can round a row differently in another
+batch, because a linear algebra library uses different loops for different sizes. A secure run needs a pass that is
+bitwise identical in every batch. The kernel `nfa.kernels.rows` gives such a pass by construction. Without kernels,
+`check` tests NumPy's own products.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,18 +25,18 @@ def own_pass(
     project: Callable = feedback.project,
     clip_l2: Callable = clip.clip_l2,
 ) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield what the rules compute from each example alone, before any sum over examples.
+    """Yield the values that the rules compute from each example alone, before any sum over examples.
 
     Parameters
     ----------
     net : Net
     x, y : (m, *in_shape) and (m, n_L) arrays, the examples and their targets
-    B, at, project, clip_l2 : as a rule takes them. Without B, no error is projected
+    B, at, project, clip_l2 : keyword arguments as of a rule. Without B, no error is projected
 
     Yields
     ------
     name, values : the forward and backward passes, every projection, the squared norms of each example's own terms, and
-        the clipped inputs. The array values is (m, ...), with one row for each example
+        the clipped inputs. The array ``values`` has the shape (m, ...), with one row for each example
     """
     z, h = forward(net, x)
     v: list = [0.0] * (net.L + 1)
@@ -76,7 +76,7 @@ def first_difference(
     Parameters
     ----------
     values : function as `own_pass` with all arguments bound except x and y
-    x, y : n examples and their targets. The reference results are those of the batch of all n examples
+    x, y : n examples and their targets. The reference is the batch of all n examples
     sizes : sizes of the tested batches, each in 1..n. The examples of each batch and their order are random
     rng : numpy.random.Generator
     """
@@ -90,12 +90,12 @@ def first_difference(
 
 
 def check(net: Net, dtype: np.dtype, largest: int, **how: Any) -> None:
-    """Test on random examples whether NumPy's own products give an example the same pass in every batch.
+    """Test on random examples whether NumPy computes the same pass for an example in every batch.
 
     Parameters
     ----------
     net : Net, with the shapes of the run
-    dtype : of the examples
+    dtype : type of the examples
     largest : int >= 1, largest number of examples in one call of a rule (`nfa.parts.part_size`). All sizes up to this
         number are tested
     how : further keyword arguments of `own_pass`

@@ -1,8 +1,8 @@
-"""How a setting is declared: ``Annotated[type, Setting(range=...)]``, with its meaning in the docstring of the class.
+"""The declaration of a setting: ``Annotated[type, Setting(range=...)]``. The docstring of the class has its meaning.
 
 The documentation of the class, the checks, the values that a record leaves out, and the option of `nfa train` all
-follow from the declaration. Every start of the command line reads the declarations, so this module imports nothing
-heavy.
+follow from the declaration. Every start of the command line reads the declarations. So this module imports no module
+that is slow to import.
 """
 
 import inspect
@@ -20,7 +20,7 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_typ
 from nfa.docstrings import meanings_of
 
 AnyClass = TypeVar("AnyClass", bound=type)
-_MEANINGS: dict[type, dict[str, str]] = {}  # as the docstrings had them before `documented` completed them
+_MEANINGS: dict[type, dict[str, str]] = {}  # the texts before `documented` completes the docstrings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,12 +29,13 @@ class Setting:
 
     Parameters
     ----------
-    range : called with the value by its name, ``range(batch=32)``. It raises ValueError for a wrong value. It is not
-        called for None if the field's type allows None. If range is None, another part of the run checks the value
-    option : the names of its option if they differ from the name of the field: ``"--net --architecture"``
+    range : function that checks the value, called with a keyword: ``range(batch=32)``. It raises ValueError for a wrong
+        value. It is not called for None if the field's type allows None. If range is None, another part of the run
+        checks the value
+    option : the names of the option if they differ from the name of the field: ``"--net --architecture"``
     metavar : placeholder of the value in the help; None for the type
-    unset : default that the help prints if the default is None or no parameters; "" to print none
-    empty : word for no parameters at all on the command line, if there is one
+    unset : default that the help prints if the default is None or an empty dictionary; "" to print no default
+    empty : word on the command line for an empty dictionary of parameters, if there is such a word
     null : whether a record contains null if the value is None. A record leaves out other settings that are None
     """
 
@@ -48,10 +49,10 @@ class Setting:
 
 @dataclass(frozen=True)
 class Declared:
-    """A field as it was declared. Its type is ``kind``, or also None if it is ``optional``.
+    """A declared field. Its value has the type ``kind``. If ``optional`` is true, the value can also be None.
 
-    The first sentence of the entry in the docstring is the ``meaning``, which is the help of the option. The other
-    sentences are ``more``.
+    ``meaning`` is the first sentence of the field's entry in the docstring, which is the help of the option. ``more``
+    contains the other sentences.
     """
 
     name: str
@@ -106,7 +107,7 @@ def documented(settings: AnyClass) -> AnyClass:
         if one.optional and one.setting.unset not in ("", "none"):
             said.append(f"None: {one.setting.unset}.")
         text = f"{one.name} : {' '.join(filter(None, said))}"
-        text = re.sub(r"\{(nfa[.\w]+)\}", r"`\1`", text)  # a list that the help prints in full
+        text = re.sub(r"\{(nfa[.\w]+)\}", r"`\1`", text)  # the help prints this list in full
         entries.append(textwrap.fill(text, 100, subsequent_indent="    ", break_on_hyphens=False))
     head = inspect.cleandoc(settings.__doc__ or "").partition("\n\nParameters\n")[0]
     settings.__doc__ = "\n".join([head, "", "Parameters", "----------", *entries])
@@ -154,13 +155,13 @@ TRUE_OR_FALSE = Range("true or false", lambda value: isinstance(value, bool))
 
 @dataclass(frozen=True)
 class OneOf:
-    """One of some names. They may be a list of a module, such as "nfa.mechanism.LAWS", which the first check loads."""
+    """One of some names. ``names`` can be the path of a list, such as "nfa.mechanism.LAWS", which a check imports."""
 
     names: tuple[str, ...] | str
 
     @property
     def words(self) -> str:
-        """For the documentation. A setting with its own names explains each of them."""
+        """The words for the documentation; "" for a tuple of names, because the setting's entry explains them."""
         return f"one of `{self.names}`" if isinstance(self.names, str) else ""
 
     def __call__(self, /, **named: Any) -> None:
@@ -179,7 +180,7 @@ def named_features(**named: Any) -> None:
 
 
 def parameters(**named: Any) -> None:
-    """Check that a setting of parameters for something else has them by name, with JSON values."""
+    """Check that a setting is a dictionary from names of parameters to JSON values."""
     for name, value in named.items():
         if not isinstance(value, dict):
             raise ValueError(f"{name} must be a dictionary from names of parameters to values, got {value!r}")
@@ -189,7 +190,7 @@ def parameters(**named: Any) -> None:
             raise ValueError(f"{name} must contain only JSON values ({error})") from None
 
 
-# --- settings of something else, which its signature declares ---------------------------------------------------
+# --- settings that the signature of a function declares ----------------------------------------------------------
 
 
 def check_type(name: str, value: Any, annotation: Any) -> None:
@@ -203,7 +204,7 @@ def check_type(name: str, value: Any, annotation: Any) -> None:
 
 
 def whole_as_counts(values: Mapping[str, Any], types: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values with 8.0 or 1e3 as an int where the declared type is int. Other values stay.
+    """Return the values, with 8.0 or 1e3 as an int if the declared type is int. Other values are unchanged.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""Estimates of the time and memory of runs. A few steps of each kind are timed, or parts of one step if it is long.
+"""Estimates of the time and memory of runs. We time a few steps of each kind, or parts of a step if steps are long.
 
-A trial uses only some of the records. The cost of the others follows from their number.
+A trial uses only some of the records. The estimate for the other records follows from their number.
 """
 
 import math
@@ -27,11 +27,11 @@ from nfa.sampling import ALL_RECORDS, OPTIONS, EpochPartition
 from nfa.train import train
 
 BUDGET = 10.0  # seconds to time all kinds of runs
-ROUNDS = 3  # of timing the steps that are scaled
-CLEAR = 0.05  # seconds of a step that stand out from other work on the machine
-TRIAL_STEPS, TRIAL_SECONDS = 20, 0.2  # enough steps or seconds, if the kind has the time
+ROUNDS = 3  # timed steps of each size, if the time of a step is scaled
+CLEAR = 0.05  # seconds; a step of this length is not disturbed much by other work on the machine
+TRIAL_STEPS, TRIAL_SECONDS = 20, 0.2  # a trial stops after more than these steps and seconds, if it has the time
 FEW = 8  # number of examples at the start of a trial
-NO_STEP = 1e-20  # learning rate of a trial: no parameter moves, and no update is so small that arithmetic is slow
+NO_STEP = 1e-20  # learning rate of a trial: no parameter changes, and no update is a slow subnormal number
 SOME = 1000  # records of a data set in a trial
 BASE_BYTES = 150e6  # Python with NumPy and SciPy
 
@@ -42,11 +42,11 @@ class Source:
 
     Parameters
     ----------
-    train, test, size : numbers of training and of test examples, and number of values of one example
+    train, test, size : number of training examples, number of test examples, and number of values of one example
     declared : number of training records in the registry; None for a file of the user
     classes : number of classes
     nbytes, seconds : memory of the arrays, and time to read them
-    some : {name of an array: some of its rows}, with every class among them
+    some : {name of an array: some of its rows}. The training rows contain every class
     """
 
     digest: str
@@ -70,7 +70,7 @@ class Estimate:
 
 
 def kind(cell: Cell) -> str:
-    """Return the kind of a run. Runs of one kind take equally long: same rule, network, data, epochs and batch size."""
+    """Return the kind of a run: rule, network, data, epochs and batch size. Runs of one kind take equally long."""
     batches = "whole epochs at once" if cell.settings.sampling in ALL_RECORDS else f"batches of {cell.settings.batch}"
     return f"{_work(cell.settings)}, {cell.epochs} {'epoch' if cell.epochs == 1 else 'epochs'} in {batches}"
 
@@ -98,8 +98,8 @@ def estimates(cells: Iterable[Cell], known: Mapping[str, Source], budget: float 
     Parameters
     ----------
     known : from `sources`
-    budget : seconds that all trials share. If a kind has no time left, it is still timed on a few examples. The time
-        for this and for compiling is extra
+    budget : seconds that all trials share. If a kind has no time left, it is still timed on a few examples. The budget
+        includes neither these examples nor the compilation
 
     Raises
     ------
@@ -121,7 +121,7 @@ def estimates(cells: Iterable[Cell], known: Mapping[str, Source], budget: float 
 
 
 def _work(settings: Settings) -> str:
-    """The computation of a step, apart from the size of its batch and the number of its batches."""
+    """The computation of a step in words, without the size of a batch and the number of batches."""
     ways = [f"{k} = {v}" for k, v in settings.rule_settings.items() if k == "K" or isinstance(v, str)]
     by = " by OPU" if settings.opu is not None else ""
     some = "" if settings.train_examples is None else f"{settings.train_examples} examples of "
@@ -146,7 +146,7 @@ def _of_one_work(samples: dict[str, Cell], source: Source, file: str, until: flo
         trial, found = _Trial(parts, most), {}
         for left, (name, cell) in zip(range(len(samples), 0, -1), samples.items(), strict=True):
             settings, now = cell.settings, time.perf_counter()
-            record_numbers = np.broadcast_to(np.zeros(1, np.float32), (n, 1))  # of that size, without the data
+            record_numbers = np.broadcast_to(np.zeros(1, np.float32), (n, 1))  # arrays of n rows without the data
             batches = prepare.make_batches(settings, record_numbers, record_numbers, parts.streams, n)
             rows = n if settings.sampling in ALL_RECORDS else settings.batch
             step, how = trial.step(batches, rows, now + (until - now) / left)
@@ -156,13 +156,13 @@ def _of_one_work(samples: dict[str, Cell], source: Source, file: str, until: flo
 
 
 def _smaller(settings: Settings, file: str, source: Source) -> Settings:
-    """The same work on some of the records, with the fewest repeats, and with batches that need no epsilon."""
+    """The settings of the same work on some of the records, with the fewest repeats, and without an epsilon."""
     n = len(source.some["x_train"])
     given = dict(own := settings.rule_settings) | ({"K": fewest_repeats(own)} if "K" in own else {})
     given |= {} if settings.N_B is None else {"N_B": settings.N_B}
     scheme = settings.sampling if settings.sampling in ALL_RECORDS else EpochPartition.scheme
     some: dict[str, Any] = {"dataset": file, "validation": 0.0, "sampling": scheme, "batch": min(settings.batch, n)}
-    some["tested"] = True  # test examples are used to time the classification of an example
+    some["tested"] = True  # we classify test examples to time the classification
     some |= dict.fromkeys(
         ("test", "data_dir", "records", "train_examples", *OPTIONS, "adjacency", "delta", "accountant", "conversion")
     )
@@ -171,17 +171,18 @@ def _smaller(settings: Settings, file: str, source: Source) -> Settings:
 
 
 def fewest_repeats(rule_settings: dict[str, Any]) -> int:
-    """Number of repeats K that belong together: one, a pair of antithetic repeats, or all if no pairs are possible."""
+    """Number of repeats K that belong together: 1, or 2 for antithetic repeats, or K if an odd K is antithetic."""
     K = rule_settings.get("K", 1)
     return 1 if not rule_settings.get("antithetic") else K if K % 2 else 2
 
 
 class _Trial:
-    """Steps on some of the examples of a batch with some of the repeats, and the time of each.
+    """Timed steps on some of the examples of a batch with some of the repeats.
 
     Parameters
     ----------
-    parts : parts of a run on some of the records. Its parameters stay as they are, because the learning rate is tiny
+    parts : parts of a run on some of the records. The steps do not change its parameters, because the learning rate is
+        tiny
     settings : settings of the full run
     """
 
@@ -193,7 +194,8 @@ class _Trial:
     def step(self, batches, rows: int, until: float) -> tuple[float, str]:
         """Return the seconds of a whole step on this number of examples, and how they were determined."""
         m = self._first(batches, rows)
-        plain = min(CLEAR, 2 * self.took[m, 1])  # below it, the growing part does not stand out from the fixed part
+        # In a shorter step, the part that grows with the examples is too small compared with the fixed part.
+        plain = min(CLEAR, 2 * self.took[m, 1])
         while True:
             left, once = until - time.perf_counter(), self.took[m, 1]
             if 2 * once * (rows / m) * self.repeats <= left:
@@ -218,7 +220,7 @@ class _Trial:
                 m = min(2 * m, rows)
 
     def _time(self, batches, m: int, repeats: int) -> float:
-        """The shortest time of a few steps after a first one, which allocates its arrays and compiles its kernels."""
+        """The shortest time of a few steps. A first step, which is not timed, allocates arrays and compiles kernels."""
         if (m, repeats) not in self.took:
             loop, rounds = self._loop(batches, m, repeats), []
             next(loop)
@@ -246,7 +248,7 @@ class _Trial:
         return step, f"timed {taken} step{'s' if taken > 1 else ''}"
 
     def _scaled(self, batches, m: int, rows: int, until: float) -> tuple[float, str]:
-        """Scale up the time of a step: it has a fixed part, and a part that grows with the examples and the repeats."""
+        """Scale up the time of a step. It has a fixed part, and a part that grows with the examples and the repeats."""
         once, several, part = self.took[m, 1], 1, ""
         whole = once
         if self.repeats > 1:
@@ -259,10 +261,11 @@ class _Trial:
             part = f"{several * self.each} of K = {self.repeats * self.each} repeats"
         smaller = max((k for k, repeats in self.took if repeats == 1 and k < m), default=0)
         if not smaller and 1 < m < rows:
-            with suppress(ValueError):  # the rule may need all of them
+            with suppress(ValueError):  # the rule may need more examples
                 self._time(batches, m // 2, 1)
                 smaller = m // 2
-        line = (self.took[smaller, 1] * m - once * smaller) / (m - smaller) if smaller else 0.0  # else m - smaller is 0
+                # Time of a step without examples: from a line through two numbers of examples, or 0 for one number.
+        line = (self.took[smaller, 1] * m - once * smaller) / (m - smaller) if smaller else 0.0
         alone = min(max(0.0, line), once)
         step = alone + (whole - alone) * rows / m
         if m < rows:
@@ -277,12 +280,12 @@ class _Few:
         self.batches, self.x, self.y, self.m = batches, few.x, few.y, m
 
     def at(self, t: int) -> tuple[np.ndarray, np.ndarray]:
-        chosen = np.resize(self.batches.indices(t), self.m) % len(self.x)  # a batch may be drawn smaller than m
+        chosen = np.resize(self.batches.indices(t), self.m) % len(self.x)  # a drawn batch may have fewer than m records
         return self.x[chosen], self.y[chosen]
 
 
 def _features(parts: prepare.Prepared) -> float:
-    """Return the seconds to compute the features of one example. Runs that share features take less."""
+    """Return the seconds to compute the features of one example. Runs that share features need less time."""
     if parts.features is None:
         return 0.0
     examples = np.ones((4 * FEW, *parts.features.shape), parts.net.W[1].dtype)
@@ -308,8 +311,8 @@ def _evaluation(parts: prepare.Prepared, most: float) -> float:
 def _bytes(parts: prepare.Prepared, source: Source, n: int, held: int, rows: int) -> float:
     """Memory of one run.
 
-    It holds the data as read and as floats, the parameters with their optimizer state and direction, and the arrays of
-    the layers.
+    The memory holds the data as read and as floats, the parameters with their optimizer state and direction, and the
+    arrays of the layers.
     """
     net = parts.net
     size = source.size if parts.features is None else math.prod(parts.features.out_shape)

@@ -22,10 +22,10 @@ class Cell:
     name : name of the record's file, unique within the experiment
     settings : settings of the run
     key : identifies the run's row in the table, such as {"rule": "DFA", "sigma": "non-private", "reading": ...}
-    until : number of epochs after which it stops, if it does not run all epochs of its settings; otherwise None
-    follow : function (records of earlier cells) -> settings, or None while a record that they depend on is missing.
-        Until then, ``settings`` are those of a run that takes about as long. None if the settings depend on no other
-        run
+    until : number of epochs after which the run stops; None if it runs all epochs of its settings
+    follow : function (records of earlier cells) -> settings. It returns None while a record is missing on which the
+        settings depend. Until then, ``settings`` describe a run that takes about as long. None instead of a function if
+        the settings depend on no other run
     """
 
     name: str
@@ -36,13 +36,13 @@ class Cell:
 
     @property
     def epochs(self) -> int:
-        """The number of epochs that it is run for."""
+        """The number of epochs that the cell runs."""
         return self.settings.epochs if self.until is None else self.until
 
     def known(self, done: Records) -> "Cell":
         """The cell with the settings that follow from these records, or the cell itself if they do not follow yet.
 
-        The folder of the data and the choice of kernels stay, because no paper specifies them.
+        The folder of the data and the choice of kernels are not changed, because no paper specifies them.
         """
         if self.follow is None or (settings := self.follow(done)) is None:
             return self
@@ -66,7 +66,7 @@ def in_words(chosen: Chosen) -> str:
 
 
 class TableCell(str):
-    """The text in a cell of a table, and the numbers in it. In table.csv each number has a column, with all digits.
+    """The text in a cell of a table, with its numbers. In table.csv, each number has its own column with all digits.
 
     Examples
     --------
@@ -140,7 +140,7 @@ class Rerunnable:
     def from_toml(cls, table: Mapping[str, Any], **others: Any) -> Self:
         """Make the item from a table in a paper's toml, which has where, transcription and tolerance.
 
-        ``others`` override it.
+        ``others`` override the table.
 
         Raises
         ------
@@ -161,31 +161,33 @@ class Experiment(Rerunnable):
 
     Parameters
     ----------
-    cells : function (scale, seeds) -> list of Cell, in the order of the runs. Cells that others follow come first
+    cells : function (scale, seeds) -> list of Cell, in the order of the runs. A cell comes after the cells that it
+        follows
     scales : {scale: one line that describes the runs}
     seeds : {scale: default number of seeds}
     readings : {name: the choice for something that the paper leaves open, and the reason}
-    tried : measurements made before a reading was chosen: tables, each a dict with what, columns and rows of texts
-    of : id of the experiment that the runs belong to, if it is another one. The runs are then in the folder of that
-        experiment
+    tried : tables of measurements from before the choice of a reading. Each is a dict with what, columns and rows of
+        texts
+    of : id of the experiment to which the runs belong; None for this experiment. The runs are in the folder of the
+        named experiment
     examples : content of the data sets, in words
-    paper : function of a cell's key -> the paper's number, or None if the paper prints none
+    paper : function of a cell's key -> the paper's number, or None if the paper prints no number
     band : reason for the tolerance
-    value : function (cell, record) -> the number to compare, by default the final test accuracy. None: the run has no
-        row
+    value : function (cell, record) -> the number to compare, by default the final test accuracy. It returns None if the
+        run has no row
     not_comparable : function of a cell's settings and record -> reason why its number is not comparable with the
         paper's, or ""
     extra_columns : function of the runs of a row -> more entries of the row, such as the epsilon that they prove. An
         entry with numbers and words is a `TableCell`
     runs_notes : function of the runs -> more lines of Markdown for the report
-    caption : function of the runs -> text below their picture, sentences of plain text. They describe the paper's
-        result and ours
+    caption : function of the runs -> sentences of plain text below the picture. They describe the paper's result and
+        our result
     picture : function (path, rows, runs) that draws the picture
-    reported : function of a cell -> whether its run is in rows, report and picture; by default, all runs are
-    shown : function of the rows -> the table to print, if it is another one
+    reported : function of a cell -> whether its run is in rows, report and picture; by default, always true
+    shown : function of the rows -> the table to print; by default, the rows themselves
     legend : meaning of the columns of that table
     variant : "published", or "repaired" if sound mechanisms replace the published ones
-    chosen : common values of the cells, if they are some of the item's cells (`nfa.papers.run_selection.only`)
+    chosen : common values of the cells, if these are only some of the item's cells (`nfa.papers.run_selection.only`)
     """
 
     cells: Callable[[str, list[int]], list[Cell]]
@@ -241,7 +243,7 @@ class Experiment(Rerunnable):
 
     @property
     def prefix(self) -> str:
-        """The prefix of its file names, if the files are in the folder of another experiment."""
+        """The prefix of its file names. It is empty for a published item in its own folder."""
         beside = "" if self.home == self.id else self.id.partition(":")[2] + "-"
         return beside if self.variant == "published" else f"{self.variant}-{beside}"
 
@@ -262,9 +264,9 @@ class Analytic(Rerunnable):
 
     Parameters
     ----------
-    rows : function -> rows, each a dict with paper, ours and verdict among its entries, as `report.compare` makes them
+    rows : function -> rows. Each row is a dict with the entries paper, ours and verdict, as `report.compare` makes them
     columns : names of the entries that the table contains. The JSON document has all entries
-    within : condition for "inside", in words, if it does not follow from the tolerance
+    within : condition for "inside", in words; empty if the tolerance is the condition
     made : how the rows are computed, in words
     summary : function of the rows -> sentences for the head of the report and for the terminal
     picture : function (path, rows) that draws the picture
@@ -288,8 +290,8 @@ class Result:
 
     Parameters
     ----------
-    experiment : str
-    scale : for an item that is computed always "paper", because it is the same at every scale
+    experiment : str, id of the experiment
+    scale : str; always "paper" for an item from formulas, because such an item is the same at every scale
     rows : list of dicts with the row's key, paper, ours, sd (None for one run), n, difference, verdict
     files : paths of the files that were written
     text : the table, or for a dry run the plan, as plain text

@@ -22,16 +22,17 @@ from nfa.experiments.run import Progress, run
 logger = logging.getLogger(__name__)
 
 BACKENDS = ("local", "dask")
-WATCH_EVERY = 0.2  # seconds between two checks of a process for its parent, or for its workers' notes
+WATCH_EVERY = 0.2  # seconds between two checks: whether the parent process still runs, or for new notes of workers
 ANSWER = 10.0  # seconds in which a scheduler must answer
 LOOK_EVERY = 1.0  # seconds between two checks whether the scheduler still runs
-TELL_EVERY = 0.5  # seconds between two notes of a worker on how far it is
+TELL_EVERY = 0.5  # seconds between two reports of a worker about its progress
 
-_one_at_a_time = threading.Lock()  # threads that each limit the linear algebra would undo each other's limit
+# Two threads must not limit the threads of the linear algebra at once, because each would undo the other's limit.
+_one_at_a_time = threading.Lock()
 
 
 class Abandoned(RuntimeError):
-    """Raised in a worker if no process waits for its cell any more."""
+    """Raised in a worker if no process waits for its cell."""
 
 
 def run_cells(
@@ -54,7 +55,7 @@ def run_cells(
 
     Raises
     ------
-    what a run raises : the records of finished cells stay, and the other runs are stopped
+    any error of a run : the records of finished cells stay, and the other runs are stopped
     """
     train = partial(_run_cell, folder=folder, experiment=experiment, resume=resume)
     if client is not None:
@@ -124,7 +125,7 @@ def _end_with(parent: int) -> None:
 def _note(folder: str, cell: str, step: int, steps: int, record: dict[str, Any] | None) -> None:
     """The progress callback of a worker process. It writes the last step to a file, one file for each cell."""
     if record is None:
-        with suppress(OSError):  # a full disk, or a parent that was killed and whose folder was removed
+        with suppress(OSError):  # the disk is full, or the parent was killed and its folder was removed
             Path(folder, cell).write_text(f"{step} {steps}")
 
 
@@ -138,7 +139,7 @@ def _watching(notes: Path, progress: Progress) -> Iterator[None]:
         while not over.wait(WATCH_EVERY):
             for note in notes.iterdir():
                 step, _, steps = note.read_text().partition(" ")
-                if steps and last.get(note.name) != int(step):  # otherwise the worker is just writing it
+                if steps and last.get(note.name) != int(step):  # an empty note is still being written
                     last[note.name] = int(step)
                     progress(note.name, int(step), int(steps), None)
 
@@ -215,7 +216,7 @@ def on_workers(client: Any, train: Callable, cells: list[Cell], progress: Progre
 
     Raises
     ------
-    what a run raises : the records of finished cells stay, and the other runs are stopped
+    any error of a run : the records of finished cells stay, and the other runs are stopped
     OSError : if the scheduler is lost. The records stay
     """
     from distributed import CancelledError, KilledWorker, wait

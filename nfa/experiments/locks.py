@@ -12,8 +12,8 @@ from pathlib import Path
 if sys.platform != "win32":
     import fcntl
 
-ASK_EVERY = 0.05  # seconds
-STALE = 1.0  # seconds until a network file system reports that another machine has removed the file
+ASK_EVERY = 0.05  # seconds between two attempts to get the lock
+STALE = 1.0  # seconds after which a network file system certainly reports that another machine has removed the file
 
 
 @contextmanager
@@ -32,8 +32,8 @@ def locked(path: Path, what: str, wait: float = 0.0) -> Iterator[None]:
 
     Notes
     -----
-    Guarantee: of all processes that ask for one path, at most one is in its body. The kernel holds the lock (flock) and
-    frees it when its owner ends, for whatever reason. So a file that a killed process left behind locks nothing. On
+    Guarantee: of all processes that ask for one path, at most one is in its body. The lock is an flock of the operating
+    system, which frees the lock when its owner ends for any reason. So a file from a killed process locks nothing. On
     Windows, and on a file system without flock, nothing is locked.
     """
     if sys.platform == "win32":
@@ -41,7 +41,7 @@ def locked(path: Path, what: str, wait: float = 0.0) -> Iterator[None]:
         return
     file = _acquired(path, what, time.monotonic() + wait)
     try:
-        with suppress(OSError):  # a full disk: the name is only for the error message
+        with suppress(OSError):  # the disk may be full; only an error message needs the name
             os.ftruncate(file, 0)
             os.pwrite(file, f"process {os.getpid()} on {platform.node()}".encode(), 0)
         yield

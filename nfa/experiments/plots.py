@@ -1,4 +1,4 @@
-"""Pictures of experiments. matplotlib is imported when a picture is drawn, and it draws only to files."""
+"""Pictures of experiments. matplotlib is imported when a picture is drawn, and writes only files."""
 
 import io
 import statistics
@@ -18,14 +18,14 @@ BANDS = (
 )
 LETTERS = 13.4  # letters of a caption in one inch
 
-# For each format, the metadata about the day of drawing. They are left out.
+# For each format, the entries of the metadata with the date. The value None leaves an entry out.
 FORMATS: dict[str, dict[str, None]] = {"png": {}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}
 
 
 def new_figure(title: str, width: float, runs: Trained | None = None):
     """An empty figure, 4.8 inches high, with its title at the top left.
 
-    Below the title it says where its runs stopped.
+    A line below the title reports where the runs stopped, if they stopped before their last epoch.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -84,7 +84,7 @@ def save_figure(figure, path: Path) -> None:
 
 
 def tidy(axes) -> None:
-    """Remove the unnecessary sides of the frame, and draw pale lines to read heights."""
+    """Remove the top and right sides of the frame, and draw pale horizontal lines."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(labelsize=11)
     axes.grid(axis="y", color="0.92")
@@ -125,7 +125,7 @@ def seeds_curve(
 
 
 def spread_labels(heights: list[float], gap: float) -> list[float]:
-    """Heights for labels, in the given order. Labels that overlap are moved apart, up as far as down."""
+    """Heights for labels, in the given order. Labels that overlap are moved apart, and the mean height stays."""
     placed = list(heights)
     order = sorted(range(len(heights)), key=heights.__getitem__)
     for below, above in pairwise(order):

@@ -43,28 +43,28 @@ logger = logging.getLogger(__name__)
 
 _in_use: set[str] = set()  # kernels that this process has compiled
 
-STEPS = 2**32  # largest number of steps that the random streams can tell apart
+STEPS = 2**32  # a run has fewer steps, because the random streams cannot distinguish more
 
 
 @dataclass(frozen=True, kw_only=True)
 class Prepared:
-    """The parts of a run, made from its settings and checked. Later code does not need the settings again.
+    """The parts of a run, made from its settings and checked.
 
     Parameters
     ----------
     settings : settings of the run. The noise that they ask for is already a setting of the rule
     kernels_left_out : reason why the run has no kernels although its settings ask for them, or ""
     net, optimizer, batches, streams : as `nfa.train.train` takes them
-    rule, state : the rule with its keyword arguments bound, and its state dict, or None if it keeps no state. If its
-        direction is a sum over examples, the rule is called on parts of a batch
-    steps : int >= 1, of the whole run
+    rule, state : the rule with its keyword arguments bound, and its state dict, or None if the rule keeps no state. If
+        the direction is a sum over examples, the rule is called on parts of a batch
+    steps : int >= 1, number of steps of the whole run
     align_every : compare the rule's direction with the gradient at the steps that this number divides; None for never
-    privacy : facts about its privacy that are known before the first step
-    dataset : as loaded
+    privacy : facts about the privacy of the run that are known before the first step
+    dataset : the loaded data set
     sizes : the public numbers of examples
     scale : scale of the pixels
     features : features of the scaled inputs; None if the network reads the inputs themselves
-    x_val, y_val, x_test, y_test : the held-out examples and those of the test set, with y as numbers of classes
+    x_val, y_val, x_test, y_test : the held-out examples and the test set. y contains class numbers
     """
 
     settings: Settings
@@ -94,20 +94,20 @@ class Prepared:
 
     @property
     def mechanism(self) -> Release | None:
-        """The release of one step, if it is stated and proved."""
+        """The release of one step; None if no mechanism is stated and proved."""
         return self.privacy.mechanism
 
     @property
     def part(self) -> dict[str, int]:
-        """The number of examples in a part, if batches are processed in parts: {"part": size}."""
+        """The number of examples in a part as {"part": size}; empty if batches are not processed in parts."""
         return {"part": self.rule.size} if isinstance(self.rule, InParts) else {}
 
     def train(self, start: int = 0, rule: Callable | None = None) -> Iterator[int]:
         """The training loop from step ``start`` on, as `nfa.train.train`.
 
-        ``rule`` may be a rule that watches the run's rule.
+        ``rule`` replaces the run's rule, for example by a `nfa.experiments.alignment.Watched`.
 
-        If a batch is processed in parts, it is also copied part by part.
+        If a batch is processed in parts, each part is copied separately.
         """
         batches = self.batches
         if isinstance(self.rule, InParts):
@@ -115,9 +115,9 @@ class Prepared:
         return train(self.net, rule or self.rule, batches, self.optimizer, self.streams, start=start)
 
     def compile(self) -> float:
-        """Use every kernel of the run once, so that the first step compiles none. Return the seconds that this took.
+        """Use every kernel of the run once, so that the first step does not compile. Return the seconds for this.
 
-        A rule from outside is not called, because it may count its calls.
+        A rule from outside is not called, because such a rule may count its calls.
         """
         began = time.perf_counter()
         if self.kernels_left_out:
@@ -154,7 +154,7 @@ def check(settings: Settings) -> None:
 
     Raises
     ------
-    ValueError : for a wrong setting, with one sentence that names it, or if the rule fails on a batch of two examples
+    ValueError : for a wrong setting, with one sentence that names the setting, or if the rule fails on two examples
     NoGuarantee : for a target epsilon or a noise multiplier if no theorem covers the run
     OSError : if the data cannot be read
     """
@@ -177,7 +177,7 @@ def prepare(settings: Settings, load: Callable[..., data.Dataset] = data.load) -
     if given.features is None:
         x = scale.apply(dataset.x_train[kept], dtype, "x_train")
         others = scale.apply(np.concatenate([dataset.x_train[held], x_test]), dtype, "x_test")
-    else:  # in the order of the file, so that runs that hold out other examples share the features
+    else:  # in the order of the file, so that runs with other held-out examples share the features
         used = np.sort(np.concatenate([kept, held]))
         inputs = scale.apply(dataset.x_train[used], dtype, "x_train"), scale.apply(x_test, dtype, "x_test")
         known = dataset.records is not None
@@ -234,7 +234,7 @@ def prepare(settings: Settings, load: Callable[..., data.Dataset] = data.load) -
 
 
 def resolved(settings: Settings, load: Callable[..., data.Dataset] = data.load) -> Settings:
-    """Return the same run with the noise that its settings ask for as a setting of its rule, as `prepare` computes it.
+    """Return the same settings with the requested noise as a setting of the rule, as `prepare` computes it.
 
     Parameters
     ----------
@@ -260,7 +260,7 @@ def resolved(settings: Settings, load: Callable[..., data.Dataset] = data.load) 
     if not asked(settings):
         return settings
     given = _before_noise(settings, load)
-    places = given.kept[:, None]  # in place of the examples
+    places = given.kept[:, None]  # positions in place of the examples
     batches = make_batches(settings, places, places, given.streams, given.sizes.N)
     return _with_its_noise(settings, given, batches)[0]
 
@@ -271,7 +271,7 @@ class _Given:
 
     Parameters
     ----------
-    rule, net, streams, dataset, sizes, features, state : as in `Prepared`; rule is the description of the rule
+    rule, net, streams, dataset, sizes, features, state : as in `Prepared`, except that rule is the `RuleSpec`
     flat : whether the network reads each example as one row of values
     kept, held : positions in the file of the training examples and of the held-out examples
     m : the size of a batch
@@ -324,9 +324,9 @@ def _before_noise(settings: Settings, load: Callable[..., data.Dataset]) -> _Giv
 
 
 def _with_its_noise(settings: Settings, given: _Given, batches: Sampler) -> tuple[Settings, Statement]:
-    """Return the settings with the noise that they ask for, and the statement about privacy.
+    """Return the settings with the requested noise, and the statement about privacy.
 
-    Also writes the noise into ``given.bound``.
+    This function also writes the noise into ``given.bound``.
     """
     steps = settings.epochs * batches.steps_per_epoch
     if steps >= STEPS:
@@ -344,7 +344,7 @@ def _with_its_noise(settings: Settings, given: _Given, batches: Sampler) -> tupl
 
 
 def _scale(settings: Settings, x_train: np.ndarray) -> data.Scale:
-    """The scale of the pixels. Raises as `nfa.data.Scale.of`, and names the setting to use for other numbers."""
+    """The scale of the pixels. Raises as `nfa.data.Scale.of`. The message also names the setting for other numbers."""
     try:
         return data.Scale.of(x_train, settings.pixels)
     except ValueError as refusal:
@@ -364,9 +364,10 @@ def _check_noise_last(rule: RuleSpec, in_parts: partial | InParts, net: Net) -> 
 
 
 def _check_company(settings: Settings, rule: RuleSpec, net: Net, bound: dict[str, Any], m: int) -> None:
-    """Raise ValueError unless NumPy's own products give an example the same pass in every batch of a secure run.
+    """Raise ValueError unless NumPy computes the same pass for an example in every batch of a secure run.
 
-    NumPy also lacks each example's own term of a convolution, whose norm a clip needs, see `nfa.network.convolution`.
+    A clip in a convolution needs the norm of each example's own term. NumPy does not compute these terms separately,
+    see `nfa.network.convolution`.
     """
     if settings.opu is not None:
         raise ValueError("a secure run with an OPU needs kernels: use kernels, or leave out opu")
@@ -380,9 +381,9 @@ def _check_company(settings: Settings, rule: RuleSpec, net: Net, bound: dict[str
 
 
 def _measured(dataset: data.Dataset, held: np.ndarray, others: np.ndarray) -> dict[str, np.ndarray]:
-    """The examples that are not for training: held-out examples and the test set. Empty if the run is not tested.
+    """The examples that are not for training: held-out examples and the test set.
 
-    If the data have no test set, the held-out examples take its place.
+    The test set is empty if the run is not tested. If the data have no test set, the held-out examples replace it.
     """
     x_held, y_held = others[: len(held)], dataset.y_train[held]
     if dataset.unsplit:
@@ -392,7 +393,7 @@ def _measured(dataset: data.Dataset, held: np.ndarray, others: np.ndarray) -> di
 
 
 def network_of(settings: Settings, streams: AnyStreams, shape: tuple[int, ...] | None = None) -> Net:
-    """The network of the settings. ``shape`` is the shape of its inputs, if the architecture leaves it open."""
+    """The network of the settings. ``shape`` is the shape of the inputs, if the architecture does not fix it."""
     name = settings.architecture
     given = {"loss": LOSSES[settings.loss], "init": settings.init, "dtype": np.dtype(settings.precision).type}
     common = given | {"rng": streams("init")}
@@ -453,7 +454,10 @@ def _network(
 
 
 def _split(settings: Settings, n: int, streams: AnyStreams) -> tuple[np.ndarray, np.ndarray]:
-    """The positions in the file of the training and of the held-out examples. They depend only on n and the seed."""
+    """The positions of the training examples and of the held-out examples in the file.
+
+    They depend only on n, the settings and the seed.
+    """
     kept, held = np.arange(n), np.arange(0)
     if settings.validation:
         try:
@@ -472,7 +476,7 @@ def _split(settings: Settings, n: int, streams: AnyStreams) -> tuple[np.ndarray,
 
 
 def make_batches(settings: Settings, x: np.ndarray, y: np.ndarray, streams: AnyStreams, N: int) -> Sampler:
-    """The sampler of the run on N examples, a public number. Raises ValueError if the sampler does not fit N."""
+    """The sampler of the run. N is the public number of examples. Raises ValueError if the sampler does not fit N."""
     sampler = SAMPLERS[settings.sampling]
     options = {name: getattr(settings, name) for name in sampler.options}
     if not sampler.reads_n:

@@ -23,20 +23,23 @@ from nfa.rules.spec import RuleSpec
 from nfa.sampling import SAMPLERS
 from nfa.sensitivity.rounding import Rounding
 
-# The reasons why a seeded run is not private, and what its guarantee would not cover.
+# The reason why a seeded run is not private, and the limits of its guarantee.
 SEEDED = "this seeded run is not private, because its record has the seed and anyone can subtract the noise"
 IF_SECURE = (
     "Anyone who reads the seed in this record can subtract the noise. A secure run also counts the rounding of floats,"
     " which can raise epsilon a little. The guarantee is for the weights of all steps, not for the training loss and"
     " accuracy in this record."
 )
-# The treatment of floats in a secure run, for the rules of nfa and for a rule from outside, whose sums are not checked.
+# The treatment of floats in a secure run, for a rule of nfa and for a rule from outside. nfa does not check the sums of
+# a rule from outside.
 FLOATS = "Epsilon counts the exact law of the noise, its grid and the rounding of the sums."
 GRID = "Epsilon counts the exact law of the noise and its grid, but not the rounding of the sums."
 SECURE = "Batches and noise come from keys of the operating system, and the run kept none of these keys."
 SIDE_CHANNELS = "Epsilon does not count what the time of a step or the memory of the process reveals."
 DIGEST = "Anyone who has the key to the digest of the data can test a guess of the data."
-# Every record contains these same words, because whether a value overflowed is a fact about the records.
+# The next sentences report facts that the count takes as public, and settings that do not change epsilon. Every counted
+# record has the same sentence about overflows, because the existence of an overflow is a fact about the training
+# records.
 PIXELS_PUBLIC = "We take the mean and the standard deviation of the training pixels as public."
 DRAW_PUBLIC = "We take as public which examples are drawn for training."
 HELD_PUBLIC = "We take as public which examples are held out."
@@ -46,7 +49,7 @@ AVERAGED = "The weights of the last steps are averaged. This is post-processing,
 UNREPORTED = "The run does not report whether there was such a record."
 
 
-# The way to compute epsilon: an accountant and a conversion. None for each gives the smallest proved epsilon.
+# The way to compute epsilon: an accountant and a conversion. (None, None) gives the smallest proved epsilon.
 Way = tuple[str | None, str | None]
 SMALLEST, BY_RENYI = (None, None), (RDP, None)
 WAYS: tuple[Way, ...] = (SMALLEST, BY_RENYI, (PLD, None), *((RDP, name) for name in CONVERSIONS))
@@ -54,25 +57,25 @@ WAYS: tuple[Way, ...] = (SMALLEST, BY_RENYI, (PLD, None), *((RDP, name) for name
 
 @dataclass(frozen=True, kw_only=True)
 class Statement:
-    """The facts about a run's privacy before its first step, and the record's words about all steps.
+    """The facts about a run's privacy before its first step, and the sentences of the record about all steps.
 
     Parameters
     ----------
     known : the privacy part of the record, as far as it is known before the first step
-    mechanism : mechanism of one step; None if none is stated or no theorem covers it
-    stated_by : the rule that states the mechanism, if the rule or the network is from outside and nfa has not checked
-        it; None if both belong to nfa
-    premise : the assumption behind the count in that case, in words
-    delta : in (0, 1), at which epsilon is computed; None to compute none
+    mechanism : mechanism of one step; None if the rule states no mechanism or its mechanism is refused
+    stated_by : the rule that states the mechanism, if nfa has not checked the rule or the network, because it is from
+        outside; None if both belong to nfa
+    premise : the assumption about the parts from outside under which epsilon holds, in words
+    delta : number in (0, 1) at which epsilon is computed; None if no epsilon is computed
     accountant, conversion : as in `nfa.privacy.accountant.epsilon`; None for the smallest proved epsilon
-    steps_per_epoch : int >= 1, of the batches
+    steps_per_epoch : int >= 1
     secure : whether batches and noise are drawn under a key of the operating system
-    unit : of the grid of a secure run's noise, see `nfa.rounded`; None for a seeded run
+    unit : unit of the grid of a secure run's noise, see `nfa.rounded`; None for a seeded run
     public : sentences that name the facts that the count treats as public
     same : sentences about settings that do not change epsilon
     records : int >= 1, the public number of training records; None if it is not known
-    asked, noise : the settings that ask for noise, and {setting: value} that follows, see
-        `nfa.privacy.noise_asked.noise_report`. Empty if the noise was given directly
+    asked, noise : the settings that ask for noise, and the resulting {setting: value} of the rule, see
+        `nfa.privacy.noise_asked.noise_report`. Both are empty if the noise was given directly
     """
 
     known: dict[str, Any]
@@ -99,8 +102,8 @@ class Statement:
 
         Parameters
         ----------
-        sessions : the steps done, counted from 1. In a secure run, the steps of each session, because a session
-            shuffles again and repeats steps that were lost, see `nfa.experiments.steps_spent`
+        sessions : the first step and the number of steps of each session. A seeded run counts as one session. A session
+            of a secure run shuffles again and repeats lost steps, see `nfa.experiments.steps_spent`
         """
         said = self.counted(sessions)
         if not self.asked or self.mechanism is None:
@@ -111,11 +114,11 @@ class Statement:
         return said | ({"noise": got} if self.stated_by is None else {"unchecked": place | {"noise": got}})
 
     def by_renyi(self) -> Self:
-        """The same statement with the epsilon from Renyi divergences, which takes a tenth of the time."""
+        """The same statement with the epsilon from Renyi divergences, which take a tenth of the time."""
         return replace(self, accountant=RDP)
 
     def counted(self, sessions: Sequence[Spent]) -> dict[str, Any]:
-        """The privacy part without the noise that was asked for."""
+        """The privacy part without the entry about requested noise."""
         if self.mechanism is None:
             return self.known
         if self.delta is None:
@@ -154,12 +157,12 @@ class Statement:
         return self._known[tuple(parts)]
 
     def check_record(self, record: dict[str, Any], steps: int) -> None:
-        """Raise ValueError if the record of a finished secure run reports a privacy that its steps do not give.
+        """Raise ValueError if the privacy part of a finished secure run does not follow from the steps of the run.
 
         Parameters
         ----------
         record : record of the run
-        steps : int >= 1, of the whole run
+        steps : int >= 1, number of steps of the whole run
         """
         told = record["privacy"]
         try:
@@ -174,7 +177,7 @@ class Statement:
                 "the privacy statement does not follow from the sessions in the record: the record was edited, or"
                 " another version of nfa wrote it"
             )
-        kept = self.way == SMALLEST and counted.way == BY_RENYI  # the records of earlier versions
+        kept = self.way == SMALLEST and counted.way == BY_RENYI  # records of earlier versions use Renyi divergences
         if counted.way != self.way and not kept:
             self._refuse_count(counted.way)
 
@@ -187,13 +190,13 @@ class Statement:
 
     @property
     def way(self) -> Way:
-        """The way to compute epsilon. Only the accountant of Renyi divergences uses a conversion."""
+        """The accountant and the conversion. A conversion implies the accountant of Renyi divergences."""
         return (RDP if self.conversion else self.accountant), self.conversion
 
     def refuse_other_count(self, told: dict[str, Any]) -> None:
         """Raise ValueError if a finished seeded run used another accountant or conversion than the settings name.
 
-        If none is named, the record keeps its epsilon.
+        If the settings name neither, the record keeps its epsilon.
 
         Parameters
         ----------
@@ -211,7 +214,7 @@ class Statement:
             self._refuse_count(BY_RENYI)
 
     def _refuse_count(self, recorded: Way) -> NoReturn:
-        """Raise ValueError, because a finished record computes its epsilon in another way than the settings ask for."""
+        """Raise ValueError: the epsilon of a finished record was computed in another way than the settings ask."""
         theirs, ours = (_way_in_words(way) for way in (recorded, self.way))
         again = f"give {_options(recorded)}" if recorded != SMALLEST else f"leave out {_options(self.way)}"
         again += f" instead of {_options(self.way)}" if SMALLEST not in (recorded, self.way) else ""
@@ -221,11 +224,10 @@ class Statement:
         )
 
     def warrants(self, privacy: dict[str, Any]) -> bool:
-        """Whether a record with this privacy part may call its run private.
+        """Whether a record with this privacy part may report its run as private.
 
-        This depends on generator, batches and mechanism.
-
-        The answer is never true for a rule or a network from outside, nor for a delta of 1/n or more.
+        The run must be secure, and its epsilon must be proved and finite. The answer is never true for a rule or a
+        network from outside, nor for a delta of at least 1/n.
         """
         guarantee = privacy.get("guarantee")
         proved = bool(guarantee and guarantee["epsilon"] != "inf") and self.stated_by is None
@@ -239,7 +241,7 @@ class Statement:
         return caution(self.delta, self.records).removeprefix("Caution: ")
 
     def _words(self, found: Guarantee) -> str:
-        """The words of the record about the guarantee: first the state of this run, then the guarantee's conditions."""
+        """The sentences of the record about the guarantee: first the state of this run, then the conditions."""
         if found.epsilon == math.inf:
             return f"none: no finite epsilon is proved{'' if self.secure else f'; {SEEDED}'}."
         if self.secure and self.large_delta:
@@ -252,7 +254,7 @@ class Statement:
         elif self.secure:
             parts = [f"{dp}: this secure run is private. The guarantee is for the weights of all steps."]
         else:
-            # a secure run refuses settings that treat data as public
+            # only seeded runs have settings that treat data as public
             when = (
                 "if its noise were secret and the facts named below were public"
                 if self.public
@@ -299,29 +301,28 @@ def describe(
 ) -> Statement:
     """Return the release of one step of a rule, and the privacy part of the record.
 
-    This part contains only what is known before the first step.
+    This part contains only facts that are known before the first step.
 
     Parameters
     ----------
     rule : rule of the run
-    settings : Settings. If they name no adjacency, the mechanism of the rule is computed only if its own default is
-        None
+    settings : Settings. If they name no adjacency, the mechanism of the rule is computed only if it needs no adjacency
     bound : settings of the rule that the run has bound
     net, batches : network and batches of the run
-    counted : increase of the sensitivity of a secure run from rounding; None for a seeded run, whose sensitivity is
-        that of real numbers
+    counted : increase of the sensitivity from rounding in a secure run; None for a seeded run, which uses the
+        sensitivity in real numbers
     records : int >= 1, the public number of training records; None if it is not known
 
     Raises
     ------
-    ValueError : for settings that the mechanism refuses, for an adjacency that is not its own, or for a rule of nfa
-        that was replaced in this process. In a secure run, also if the run would reveal facts about its examples
-        besides its steps, or if its noise is not Gaussian
+    ValueError : for settings that the mechanism refuses, for an adjacency that the mechanism does not have, or for a
+        rule of nfa that was replaced in this process. In a secure run, also if the run would reveal more about its
+        examples than its steps, or if its noise is not Gaussian
 
     Notes
     -----
-    The mechanism that a rule from outside states is reported under the rule's name, and never as a guarantee. The same
-    holds for any rule on a network from outside, because its first weights may depend on the data.
+    The stated mechanism of a rule from outside is reported under the rule's name, and never as a guarantee. The same
+    holds for any rule on a network from outside, because the initial weights of such a network may depend on the data.
     """
     real, known = _first_words(rule, settings, bound, net, batches)
     unit = None if counted is None else unit_of(rule, bound, net, real, counted)
@@ -347,7 +348,8 @@ def describe(
             "the accuracy on held-out examples depends on these examples (leave out validation; `nfa train --test"
             " FILE` takes a public test set)"
         )
-        # With one more record, the seed splits the file differently. If the number is the same, it splits by position.
+        # With one more record, the seed chooses other held-out examples. With the same number of records, it chooses
+        # the same positions.
         if number_differs:
             public.append(HELD_PUBLIC)
     if settings.train_examples and number_differs:
@@ -385,7 +387,7 @@ def _changing_no_epsilon(settings: Settings) -> list[str]:
 def _first_words(
     rule: RuleSpec, settings: Settings, bound: dict[str, Any], net: Net, batches
 ) -> tuple[Release | None, dict[str, Any]]:
-    """Return the mechanism of a step in real numbers, if there is one, and the record's words before the first step."""
+    """Return a step's mechanism in real numbers or None, and the privacy part of the record before the first step."""
     if rule.mechanism is None:
         return None, {"statement": f"none: rule {rule.name} states no mechanism"}
     if settings.adjacency is None and rule.needs_adjacency:
@@ -419,7 +421,7 @@ def stated_mechanism(rule: RuleSpec, settings: Settings, bound: dict[str, Any], 
 
 
 def _premises(settings: Settings) -> list[tuple[str, str]]:
-    """The parts of a run that are from outside, and the assumptions about them that the count makes."""
+    """The parts of a run that are from outside, and the assumption about each part under which epsilon is computed."""
     rule, net = settings.rule, settings.architecture
     found = []
     if from_outside(rule):
@@ -430,9 +432,9 @@ def _premises(settings: Settings) -> list[tuple[str, str]]:
 
 
 def _part_from_outside(net: Net) -> str | None:
-    """The part of a network that is not from nfa.
+    """A part of a network that is not from nfa; None if all parts are from nfa.
 
-    A guarantee relies on its derivatives and norms, which may be anything.
+    A guarantee depends on the derivatives and norms of each part, and those of a part from outside are not checked.
     """
     for l in range(1, net.L + 1):
         for part in (net.map[l], net.pool[l]):
@@ -447,7 +449,7 @@ def _part_from_outside(net: Net) -> str | None:
 
 
 def _in_record(mechanism: Release) -> dict[str, Any]:
-    """A mechanism in the form of a record. A curve is given by the numbers that define it."""
+    """A mechanism as JSON values for a record. A curve is recorded by the numbers that define it."""
     return {name: "inf" if value == math.inf else value for name, value in asdict(mechanism).items()}
 
 
@@ -455,18 +457,18 @@ def _refused(refusal: NoGuarantee) -> dict[str, Any]:
     return {"statement": f"none: {refusal.why} ({refusal.id})", "id": refusal.id}
 
 
-# --- noise that is asked for
+# --- requested noise
 
 
 ASKING = ("target_epsilon", "noise_multiplier")
 
 
 def asked(settings: Settings) -> dict[str, float]:
-    """Return what a run's settings ask of its noise: a target with its delta, or a noise multiplier.
+    """Return the request for noise in a run's settings: a target with its delta, or a noise multiplier.
 
-    Empty if they ask for none.
+    The result is empty if the settings request no noise.
 
-    Raises ValueError if they ask for both, or if a setting that the computation needs is missing.
+    Raises ValueError if the settings name both, or if a setting that the computation needs is missing.
     """
     asking = {name: value for name in ASKING if (value := getattr(settings, name)) is not None}
     if len(asking) > 1:
@@ -478,9 +480,9 @@ def asked(settings: Settings) -> dict[str, float]:
 
 
 def with_some_noise(rule: RuleSpec, settings: Settings) -> Settings:
-    """The same run with noise of size 1 if its settings ask for noise; otherwise unchanged.
+    """The same settings with the noise setting 1 if they request noise; otherwise unchanged.
 
-    Raises ValueError as `asked`, or if the setting of the rule for this noise is also given.
+    Raises ValueError as `asked`, or if the noise setting of the rule is also given.
     """
     asking = asked(settings)
     if not asking:
@@ -508,20 +510,20 @@ def resolve_noise(
     counted: Rounding | None = None,
     records: int | None = None,
 ) -> tuple[Settings, Statement]:
-    """Return the settings with the noise that they ask for, as a setting of the rule, and the statement about privacy.
+    """Return the settings with the requested noise as a setting of the rule, and the statement about privacy.
 
     Parameters
     ----------
     rule : rule of the run
     settings : settings before `with_some_noise`
-    bound, net, batches, counted, records : as for `describe`. If noise is asked for, bound contains some noise, and
+    bound, net, batches, counted, records : as for `describe`. If noise is requested, bound contains some noise, and
         this function replaces it by the resulting noise
 
     Raises
     ------
     NoGuarantee : if noise is asked for, and no theorem covers the rule or its batches under this adjacency
-    ValueError : as `describe`; if the rule does not name the setting that its noise is proportional to; if no noise
-        reaches the target; or for a noise multiplier of a mechanism that is known by its Renyi curve
+    ValueError : as `describe`; if the rule does not name a setting to which its noise is proportional; if no noise
+        reaches the target; or for a noise multiplier of a mechanism that is known only by its Renyi curve
     """
     asking = asked(settings)
     if not asking:
@@ -532,7 +534,7 @@ def resolve_noise(
         return stated_mechanism(rule, settings, bound | {name: noise}, net, batches)
 
     one = stating(1.0)
-    theorems.smallest(one)  # raises if no theorem covers it
+    theorems.smallest(one)  # raises if no theorem covers the release
     if name not in bound:
         raise ValueError(
             f"NOISE in the module of rule {settings.rule} must name the setting to which the noise is proportional, but"

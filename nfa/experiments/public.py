@@ -1,9 +1,9 @@
-"""The facts about a run's data that are public before its first step. They are declared, and not read from records.
+"""The facts about a run's data that are public before its first step. They are declared, and not computed from data.
 
-A run that is counted or secure promises a guarantee for its training examples. So its classes and its number of records
-must be declared, by the registry of data sets or by the settings ``classes`` and ``records``. The normaliser, the
-sampling rate and the number of steps follow from this number. If neighbours have the same number of records, nfa may
-instead count the records in the file.
+A run is counted if nfa computes its epsilon. A counted or secure run promises a guarantee for its training examples. So
+its classes and its number of records must be declared, by the registry of data sets or by the settings ``classes`` and
+``records``. The normaliser, the sampling rate and the number of steps follow from this number. If neighbours have the
+same number of records, nfa may instead count the records in the file.
 """
 
 import os
@@ -17,7 +17,7 @@ from nfa.experiments.wording import KEYWORDS, OPTIONS, Wording
 from nfa.mechanism import ADJACENCIES, NUMBER_DIFFERS, Release
 from nfa.sampling import most_records
 
-IN_MEMORY = "data in memory"  # name of data that are in no file
+IN_MEMORY = "data in memory"  # name of data that are not in a file
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ def hides(settings: Settings) -> bool:
 
 
 def words_of(settings: Settings) -> Wording:
-    """How messages to the user name the settings of a run. Data in memory come from Python."""
+    """How messages to the user name the settings of a run. For data in memory, they use the keywords of Python."""
     return KEYWORDS if settings.dataset == IN_MEMORY else OPTIONS
 
 
@@ -45,7 +45,7 @@ def standardises(settings: Settings, adjacency: str | None) -> bool:
 
 
 def undeclared(settings: Settings, words: Wording = OPTIONS) -> list[str]:
-    """The settings that a run still needs, with their meanings, because nothing public may be read from its data."""
+    """The missing declarations with their meanings. nfa may not compute these public facts from the data of the run."""
     own = data.is_own(settings.dataset) or settings.dataset == IN_MEMORY
     if not (own and hides(settings)):
         return []
@@ -78,7 +78,7 @@ def load(settings: Settings, read: Callable[..., data.Dataset] = data.load) -> d
     Raises
     ------
     ValueError : as `nfa.data.load`; if a run that is counted or secure lacks a declaration; if a file has no test set,
-        and the settings neither name one nor hold examples out; or if ``records`` is given for a data set of the
+        and the settings neither name a test set nor hold examples out; or if ``records`` is given for a data set of the
         registry
     nfa.data.DataUnavailable : as `nfa.data.load`
     """
@@ -115,13 +115,14 @@ def sizes(settings: Settings, declared: int | None, found: int) -> Sizes:
 
     Raises
     ------
-    ValueError : if the settings ask for more examples than that; if neighbours have the same number of records, and
-        ``records`` is not the number in the file; if ``validation`` leaves a part empty; or if the file of a secure run
-        has more records than `nfa.sampling.most_records`
+    ValueError : if the settings ask for more examples than there are; if neighbours have the same number of records,
+        and ``records`` is not the number in the file; if ``validation`` leaves a part empty; or if the file of a secure
+        run has more records than `nfa.sampling.most_records`
 
     Notes
     -----
-    Under an adjacency of `nfa.mechanism.NUMBER_DIFFERS`, no result and no error depends on ``found``, up to that limit.
+    Suppose that the adjacency is in `nfa.mechanism.NUMBER_DIFFERS`, and that the number of records is declared or
+    given. Then no result depends on ``found``, and the only error that does is the limit `nfa.sampling.most_records`.
     """
     n = found
     if settings.adjacency in NUMBER_DIFFERS:
@@ -149,7 +150,7 @@ def sizes(settings: Settings, declared: int | None, found: int) -> Sizes:
 
 
 def check_adjacency(settings: Settings, mechanism: Release | None, declared: int | None) -> None:
-    """Raise ValueError if a rule from outside uses its own adjacency and the number of records is from the file."""
+    """Raise ValueError if a rule from outside chooses an adjacency for which the number of records must be given."""
     if mechanism is None or settings.adjacency is not None or declared is not None or not hides(settings):
         return
     if mechanism.adjacency in NUMBER_DIFFERS:

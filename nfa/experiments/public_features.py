@@ -1,9 +1,9 @@
 """The features of a run.
 
-They are drawn from its seed, and computed once before the first step. The runs of a search share them.
+They are drawn from the seed of the run, and computed once before the first step. The runs of a search share them.
 
-Features of data in memory and of secure runs are not cached. Other features are cached in the process. If they take
-long to compute and the data set is public, they are also cached in a file of the user cache.
+Features of data in memory and of secure runs are not cached. Other features are cached in the process. If these
+features take long to compute and the data set is public, they are also cached in a file of the user cache.
 """
 
 import os
@@ -26,18 +26,18 @@ from nfa.kernels import cores
 from nfa.network.ops import ACTIVATIONS
 from nfa.noise import AnyStreams
 
-IN_PROCESS = 2**31  # bytes of features in the cache of a process, at most
-IN_FILES = 2**32  # bytes of features in the user cache, at most
+IN_PROCESS = 2**31  # largest number of bytes of features in the cache of a process
+IN_FILES = 2**32  # largest number of bytes of features in the user cache
 
 _kept: OrderedDict[str, np.ndarray] = OrderedDict()  # by digest; the most recently used is last
 
 
 def drawn(settings: Settings, shape: tuple[int, ...], streams: AnyStreams) -> Features | None:
-    """Return the features that the settings name, for examples of a shape; None if they name none.
+    """Return the features that the settings name, for examples of a shape; None if the settings name no features.
 
     Raises
     ------
-    ValueError : for a shape that does not fit, or for a secure run without kernels if its features need products
+    ValueError : for a shape that does not fit, or for a secure run without kernels if the features need matrix products
     """
     if settings.features is None:
         return None
@@ -66,7 +66,7 @@ def restored(settings: Settings, shape: tuple[int, ...], arrays: Mapping[str, np
 def _tools(settings: Settings, kind: Kind) -> Tools:
     """The functions that compute the features.
 
-    In a secure run they are kernels, whose products have independent rows.
+    In a secure run, they are kernels. The rows of a kernel's product do not depend on each other.
     """
     tools = Tools(init=settings.init, phi=ACTIVATIONS[settings.activation or "tanh"])
     if not (settings.secure and kind.multiplies and possible(settings).kernels):
@@ -96,7 +96,7 @@ def computed(features: Features, x: np.ndarray, settings: Settings, public: bool
     if found is None:
         found = features(x, cores.together)
         if filed:
-            with suppress(OSError):  # without the cache, only time is lost
+            with suppress(OSError):  # the run does not need the file
                 _write(_path(key), found)
     found.flags.writeable = False
     _kept[key] = found
@@ -108,7 +108,7 @@ def computed(features: Features, x: np.ndarray, settings: Settings, public: bool
 def _path(key: str) -> Path:
     """The path of a file of features.
 
-    Its name depends on the versions of NumPy and SciPy, which can round differently.
+    Its name contains the versions of NumPy and SciPy, because other versions can round differently.
     """
     return user_cache() / "features" / f"{key[:40]}-{np.__version__}-{scipy.__version__}.npy"
 
@@ -122,7 +122,7 @@ def _read(path: Path, shape: tuple[int, ...]) -> np.ndarray | None:
     if found.shape != shape or found.dtype != np.float32:
         return None
     with suppress(OSError):
-        os.utime(path)  # files that were not used for a long time are removed first
+        os.utime(path)  # `_write` removes the least recently used files
     return np.asarray(found)
 
 

@@ -119,7 +119,7 @@ def _canonical(content: Any) -> str:
 
 
 def validate(record: Any, name: str = "the record") -> None:
-    """Raise a ValueError with one sentence, unless a record has every field, and each of the right type."""
+    """Raise a ValueError with one sentence if a field of a record is missing, wrong or contradicts another field."""
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise ValueError(
             f"{name} is not a run record of format {FORMAT}: move this file away, or choose another folder"
@@ -149,7 +149,7 @@ def validate(record: Any, name: str = "the record") -> None:
             " Secure runs of version 0.1 did not count what the rounding of floats reveals"
         )
     untested = record["test_accuracy"] is None and record["data"].get("test") == 0
-    for measured in ("test_accuracy", "train_accuracy")[untested:]:  # earlier versions have no train_accuracy
+    for measured in ("test_accuracy", "train_accuracy")[untested:]:  # older records have no train_accuracy
         value = record.get(measured, 0.0)
         if not (isinstance(value, float) and 0 <= value <= 1):
             raise ValueError(_damaged(name, f"{measured} must be in [0, 1]"))
@@ -160,14 +160,14 @@ def validate(record: Any, name: str = "the record") -> None:
 
 
 def _below_one_record(record: dict[str, Any]) -> bool:
-    """Whether the guarantee of a record has a delta below 1/n. Here n is its number of training examples."""
+    """Whether the guarantee of a record has a delta below 1/n, where n is the number of training examples."""
     guarantee, n = record["privacy"]["guarantee"], record["data"].get("train")
     delta = guarantee.get("delta") if isinstance(guarantee, dict) else None
     return isinstance(delta, float) and type(n) is int and n >= 1 and not caution(delta, n)
 
 
 def _damaged(name: str, why: object) -> str:
-    """The message about a record that is incomplete, with the remedy. ``name`` is the path of a record in a file."""
+    """The message about an incomplete record, with the remedy. ``name`` is the path of the record's file."""
     return f"{name} is not a whole record ({why}): delete this file, and repeat the command of the run"
 
 
@@ -204,7 +204,7 @@ def guard(folder: str | os.PathLike, experiment: str) -> Path:
 
     Raises
     ------
-    ValueError : if it is not a folder, or contains another experiment's records or checkpoints
+    ValueError : if the path is a file, or if the folder contains another experiment's records or checkpoints
     """
     folder = Path(folder)
     if folder.exists() and not folder.is_dir():
@@ -284,8 +284,8 @@ def same(found: dict[str, Any], wanted: dict[str, Any], has_data: HasData, folde
     """
     afresh = "Choose another folder, or start afresh with --no-resume (resume=False)"
     held = f"the output folder {folder} holds {what} {wanted['cell']}"
-    there, here = {"kernels": False} | found["settings"], wanted["settings"]  # by default from NumPy
-    there.pop("threads", None)  # a setting of version 0.1 that changes no number
+    there, here = {"kernels": False} | found["settings"], wanted["settings"]  # without this entry: NumPy
+    there.pop("threads", None)  # a setting of version 0.1 that has no effect on results
     differs = [
         f"{name} is {there.get(name, 'not set')} there and {here.get(name, 'not set')} here"
         for name in sorted(there.keys() | here.keys())
@@ -305,7 +305,7 @@ def same(found: dict[str, Any], wanted: dict[str, Any], has_data: HasData, folde
 
 
 def identify(experiment: str, cell: str, reading: str | None, settings: Settings) -> dict[str, Any]:
-    """The values, apart from its data, that a record or a checkpoint of this run must have."""
+    """The values that a record or a checkpoint of this run must have, except the digest of the data."""
     digests = {f"{what}_digest": file_digest(getattr(settings, setting), what) for what, setting in OF_FILES.items()}
     return {
         "experiment": experiment,
@@ -325,7 +325,8 @@ def finished(
     ----------
     identity : identity of the run, from `identify`
     has_data : function that returns whether a digest matches the run's data. It raises ValueError if this is unknown
-    until : number of epochs after which it stops; None for all. The record of a run that stopped earlier does not count
+    until : number of epochs after which the run stops; None for all. The record of a run that stopped earlier does not
+        count as finished
 
     Raises
     ------

@@ -19,7 +19,7 @@ TEXTS: dict[str, str] = tomllib.loads(files("nfa.experiments").joinpath("report.
 
 
 def rows(experiment: Experiment, runs: Trained, exact: bool = False) -> Rows:
-    """One row for each different key among the cells: paper, ours, sd, n, difference and verdict.
+    """One row for each different key of the cells, with paper, ours, sd, n, difference and verdict.
 
     ours is the mean over the seeds. sd has the divisor n - 1, and is None for a single run. Exact rows have all digits,
     and the numbers of each `TableCell`.
@@ -52,10 +52,10 @@ def compare(
 
     Parameters
     ----------
-    paper : the paper's number; None if it prints none
+    paper : the paper's number; None if the paper prints no number
     ours : one number for each run, at least one, in the same unit
     tolerance : largest absolute difference of the mean for the verdict "inside"
-    not_comparable : reason why the two numbers are not comparable; empty if they are
+    not_comparable : reason why the two numbers are not comparable; empty if they are comparable
     digits : number of decimals in the result
 
     Examples
@@ -72,8 +72,8 @@ def compare(
         row = {"paper": None, "ours": round(mean, digits), "sd": spread, "n": len(ours), "difference": None}
         return row | {"verdict": NOT_COMPARABLE + not_comparable}
     difference = mean - paper
-    # A mean over test images is a multiple of some number. Without the slack, rounding would decide a difference equal
-    # to the tolerance.
+    # The accuracy on a test set is a multiple of a fixed number, so a difference can equal the tolerance. Without the
+    # slack of 1e-9, rounding would decide the verdict of such a difference.
     inside = abs(difference) <= tolerance + 1e-9
     verdict = "inside" if inside else f"outside: {abs(difference):.2f} {'above' if difference > 0 else 'below'}"
     return {
@@ -87,7 +87,7 @@ def compare(
 
 
 def proved_epsilon(runs: Trained) -> dict[str, TableCell]:
-    """The epsilon that the runs of a row prove if their randomness is secret, rounded up; "none" if they prove none.
+    """The proved epsilon of the runs of a row if their randomness is secret, rounded up; "none" if none is proved.
 
     The records of these runs differ only in the seed.
     """
@@ -98,10 +98,10 @@ def proved_epsilon(runs: Trained) -> dict[str, TableCell]:
 
 
 def informative(table: Rows) -> tuple[Rows, str]:
-    """The rows without uninformative columns, and a sentence to print below the table, or an empty text.
+    """The rows without uninformative columns, and a sentence to print below the table, or "".
 
-    A column without any entry is uninformative. If all verdicts are the same "not comparable", the sentence replaces
-    them.
+    A column without any entry is uninformative. If all rows have the same "not comparable" verdict, the sentence
+    replaces this column.
 
     Examples
     --------
@@ -235,7 +235,7 @@ def _legend(experiment: Experiment, seeds: list[int], table: Rows) -> str:
 
 
 def computed_report(experiment: Analytic, table: Rows) -> str:
-    """REPORT.md of an item that follows from formulas: table, picture, descriptions, and how to compute them again."""
+    """REPORT.md of an item from formulas: table, picture, descriptions, and the command that computes them again."""
     return TEXTS["computed"].format(
         item=experiment,
         made=experiment.made[0].upper() + experiment.made[1:],
@@ -291,7 +291,7 @@ def _settings(runs: Trained) -> tuple[str, str]:
 
 
 def _rules(runs: Trained) -> list[str]:
-    """A line for each rule with its own settings, except sigma, and with its OPUs."""
+    """A line for each rule: its own settings except sigma, and its OPUs."""
     lines = []
     for cell, record in runs:
         given = {k: v for k, v in record["settings"]["rule_settings"].items() if k != "sigma"}

@@ -1,6 +1,6 @@
-"""`reproduce`: rerun an experiment at a scale, with report, records and picture in one folder.
+"""The function `reproduce`: rerun an experiment at a scale, with report, records and picture in one folder.
 
-This module does not know which experiments exist. `nfa.papers` passes one to it.
+This module does not know which experiments exist. `nfa.papers` passes an experiment to `reproduce`.
 """
 
 import logging
@@ -31,7 +31,7 @@ MOST_SEEDS = 10_000
 
 
 def default_folder(experiment: str, scale: str | None = None) -> Path:
-    """The folder of the results if no folder is named, in the current folder. scale is None for computed items."""
+    """The default folder of the results, in the current folder. scale is None for items from formulas."""
     return Path("runs") / "-".join(filter(None, (experiment.replace(":", "-"), scale)))
 
 
@@ -55,15 +55,15 @@ def reproduce(
 ) -> Result:
     """Rerun a table or figure of a paper and compare the results with the paper's numbers.
 
-    Formulas (`Analytic`) are computed. They are the same at every scale, and do not use jobs, resume, data_dir and
-    kernels.
+    An item from formulas (`Analytic`) is computed without training. It is the same at every scale, and does not use
+    jobs, resume, data_dir and kernels.
 
     Parameters
     ----------
     experiment : the experiment to rerun. `nfa.papers.find` returns the experiments of the papers by id
     scale : "demo" (embedded data, about a minute), "small" (minutes) or "paper" (the paper's own sizes)
     seeds : number of seeds (then 1, 2, ...), or a list of seeds; by default, the number of the scale
-    jobs : number of parallel runs, each in its own process. It changes no number
+    jobs : number of parallel runs, each in its own process. The results do not depend on it
     backend : "local" for processes on this machine, or "dask" for the workers of a scheduler, on one machine or several
     scheduler : address of the scheduler, for example "tcp://host:8786". The workers need the same paths for the output
         folder and the data
@@ -74,12 +74,12 @@ def reproduce(
         written
     data_dir : folder that is searched first for data sets
     kernels : False for plain NumPy in every run. Runs with and without kernels cannot continue each other
-    epochs : number of epochs after which every longer run stops. Table, report and picture then say so. With more
-        epochs, or None for all, the runs continue from there, and the results are bitwise identical with those of runs
-        that never stopped. Fewer epochs than a run in the folder has are refused
+    epochs : number of epochs after which every longer run stops. Table, report and picture then report this number. A
+        later call with more epochs, or with None for all epochs, continues the runs. The results are bitwise identical
+        with the results of runs that never stopped. A number smaller than the epochs of a run in the folder is refused
     progress : function (cell, step, steps, record or None). It is called during every run, and once when the run is
         finished
-    just_run : names of runs that are kept although resume is false, because another item has just made them
+    just_run : names of runs that are kept although resume is false, because another item has just finished these runs
     format : "pdf" or "svg", to write the picture also in this format, next to figure.png
 
     Raises
@@ -121,7 +121,7 @@ def reproduce(
             while ready := _ready(cells, done):
                 done |= run_cells(
                     ready,
-                    folder.absolute() if client else folder,  # workers have other current folders
+                    folder.absolute() if client else folder,  # workers have other working folders
                     experiment=experiment.home,
                     jobs=jobs,
                     resume=resume,
@@ -130,18 +130,18 @@ def reproduce(
                 )
                 cells = [cell.known(done) for cell in cells]
                 runs = [(cell, done[cell.name]) for cell in cells if cell.name in done and experiment.reported(cell)]
-                if len(done) < len(cells) and runs:  # a long search is reported as soon as it has runs
+                if len(done) < len(cells) and runs:  # report a long search as soon as some of its runs are finished
                     _write_results(experiment, scale, todo.seeds, folder, runs, pictures)
             runs = [(cell, done[cell.name]) for cell in cells if experiment.reported(cell)]
             return _write_results(experiment, scale, todo.seeds, folder, runs, pictures)
 
 
 def _ready(cells: Sequence[Cell], done: Records) -> list[Cell]:
-    """The missing runs, in their order, up to the first run whose settings do not follow yet.
+    """The missing runs, in their order, up to the first run with settings that are not known yet.
 
     Raises
     ------
-    ValueError : if this run is the first missing one
+    ValueError : if the settings of the first missing run are not known
     """
     missing = [cell for cell in cells if cell.name not in done]
     ready = list(takewhile(lambda cell: cell.follow is None, missing))
@@ -173,7 +173,7 @@ def check_how(
 
 @dataclass(frozen=True, kw_only=True)
 class Todo:
-    """The runs of an experiment, the finished ones among them, and the facts about their data.
+    """The runs of an experiment, the finished runs among them, and the facts about the data.
 
     Parameters
     ----------
@@ -201,7 +201,7 @@ class Todo:
 
     @property
     def stops(self) -> str:
-        """Describe where runs stop before their last epoch, such as "25 of 200 epochs"; empty if no run does."""
+        """Describe where runs stop before their last epoch, such as "25 of 200 epochs"; empty if all are complete."""
         return unfinished((cell.epochs, cell.settings.epochs) for cell in self.cells)
 
     def seconds(self, cell: Cell, found: Mapping[str, Estimate]) -> float:
@@ -311,7 +311,7 @@ def _compute(experiment: Analytic, out: str | os.PathLike | None, dry_run: bool,
 
 
 def seed_numbers(seeds: int | Sequence[int]) -> list[int]:
-    """The list of seeds: 1, 2, ... for a number. Raises ValueError for no seed, too many seeds, or a repeated seed."""
+    """The list of seeds: 1, 2, ... for a number. Raises ValueError for no, too many, repeated or negative seeds."""
     if isinstance(seeds, int):
         if not 1 <= seeds <= MOST_SEEDS:
             bound = "at least 1" if seeds < 1 else f"at most {MOST_SEEDS}"

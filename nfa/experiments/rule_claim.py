@@ -1,4 +1,4 @@
-"""A rule with its settings and a small network, in the form in which `nfa.audit.own_rule` audits it."""
+"""A rule with its settings and a small network, in the form that `nfa.audit.own_rule` audits."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,10 +17,10 @@ from nfa.network.own import is_text, sizes_of
 from nfa.noise import Streams
 from nfa.rules.spec import spec
 
-MOST = 10_000  # weights and biases of a network, because the search changes each of them separately
-LARGEST = 64  # records in a batch that is larger than the setting
+MOST = 10_000  # largest number of weights and biases, because the search changes each of them separately
+LARGEST = 64  # largest number of records in some of the batches, if the batch size is smaller
 CLASSES = (2, 3, 10)  # numbers of classes of additional networks
-SELDOM = 0.25  # share of the pairs with a larger batch, of those with copies, and of those with other classes
+SELDOM = 0.25  # share of the pairs with another batch size; also of those with copies, and with other classes
 WHERE = {"sampling": "none", "sampling_rate": 1.0}
 
 
@@ -30,10 +30,10 @@ def claim_of(settings: Settings) -> Claim:
     Parameters
     ----------
     settings : Settings; rule, rule_settings, architecture (of at most `MOST` weights), activation, loss, feedback_law,
-        feedback_scale, batch, adjacency and seed are used. Batches have ``batch`` records. Under an adjacency that adds
-        or removes records, they have at most one more, or any smaller number. Some batches have up to `LARGEST`
-        records, some contain copies of the record that differs, and some networks have another number of classes from
-        `CLASSES`
+        feedback_scale, batch, adjacency and seed are used. Batches have ``batch`` records. Under add-remove, a batch
+        has any smaller number of records, or at most one more. Some batches have up to `LARGEST` records or twice the
+        batch size. Some batches contain copies of the record that differs. Some networks have another number of classes
+        from `CLASSES`
 
     Raises
     ------
@@ -80,8 +80,8 @@ def claim_of(settings: Settings) -> Claim:
     def quiet(net: Net, B: list, x: np.ndarray, y: np.ndarray, seed: int, kept: dict) -> tuple[list, list]:
         return rule(net, B, x, y, Silent(np.random.PCG64(seed)), kept, **silent)
 
-    # Without a public m, a rule may divide by the size of the batch. A smaller batch then moves it more, which is no
-    # leak.
+    # Without a public m, a rule may divide by the size of the batch. A record in a smaller batch then changes the
+    # direction more, which does not refute the claim. So no batch is smaller than the setting.
     sizes = (1 if "m" in own(net) else settings.batch, max(LARGEST, 2 * settings.batch))
     varied = all(_takes(quiet, drawn[0], records) for records in sizes)
 
@@ -89,7 +89,7 @@ def claim_of(settings: Settings) -> Claim:
         others = settings.batch - 1
         if settings.adjacency == "add-remove":
             others = int(rng.integers(settings.batch + 1))
-        if varied and rng.random() < SELDOM:  # as often below the geometric mean as above it
+        if varied and rng.random() < SELDOM:  # the logarithm of the size is uniform
             others = int(sizes[0] * (sizes[1] / sizes[0]) ** rng.random()) - 1
         net, B = drawn[int(rng.integers(len(drawn)))] if rng.random() < SELDOM else drawn[0]
         return draw_pair(
@@ -115,7 +115,7 @@ def claim_of(settings: Settings) -> Claim:
 
 
 def _with_other_classes(settings: Settings, net: Net, streams: Streams) -> list[Net]:
-    """The same network with each of the other numbers of classes, if its text names the number of classes."""
+    """The same network with each of the other numbers of classes, if the architecture is given as sizes or layers."""
     size = net.shape_h[net.L][0]
     if size == 1 or not (is_text(settings.architecture) or sizes_of(settings.architecture)):
         return []
@@ -136,7 +136,7 @@ def _takes(quiet: Callable, drawn: tuple[Net, list], records: int) -> bool:
 
 
 def _network(settings: Settings, streams: Streams) -> Net:
-    """The network of the settings, in double precision. It is refused if the search would take hours."""
+    """The network of the settings, in double precision. A network is refused if the search would take hours."""
     net = network_of(replace(settings, dtype="float64"), streams)
     if net.n_parameters > MOST:
         has = f"{settings.architecture} has {net.n_parameters:,}"

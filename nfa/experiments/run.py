@@ -32,11 +32,11 @@ __all__ = ["Settings", "check", "run"]
 
 logger = logging.getLogger(__name__)
 
-# progress(cell, step, steps, record): called now and then during a run, and once with its record when it is finished.
+# progress(cell, step, steps, record): called from time to time during a run, and once with the record at the end.
 Progress = Callable[[str, int, int, dict[str, Any] | None], None]
-PROGRESS_EVERY = 0.1  # seconds
-LOCK_WAIT = 5.0  # seconds until a process that lost its parent has certainly ended
-TRAIN_LOSS_EXAMPLES = 2000  # the training loss uses the first so many training examples, the same in all epochs
+PROGRESS_EVERY = 0.1  # seconds between two calls of progress
+LOCK_WAIT = 5.0  # seconds after which a process without its parent has certainly ended
+TRAIN_LOSS_EXAMPLES = 2000  # number of the first training examples, on which the training loss is computed
 
 
 def cell_name(settings: Settings) -> str:
@@ -64,17 +64,17 @@ def run(
     Parameters
     ----------
     settings : Settings
-    folder : folder of the results. It is made if needed, after all checks
-    experiment, cell, reading : names for the record; by default, the cell is rule and seed
+    folder : folder of the results. If the folder does not exist, it is made after all checks
+    experiment, cell, reading : names for the record. By default, the name of the cell is the rule and the seed
     resume : return the record of a finished run, and continue an interrupted run; otherwise start again
-    until : int >= 1, number of epochs after which the run stops. Its settings remain those of the whole run, and its
-        record contains ``"stopped": {"epochs": 25, "of": 200}``. The run can be continued from the checkpoint next to
-        the record. None, or the number of epochs in the settings, for the whole run
-    checkpoint_every : seconds between checkpoints ``folder/CELL.ckpt.npz``; 0 for one after every step
+    until : int >= 1, number of epochs after which the run stops. The settings in its record are the settings of the
+        whole run, and its entry ``stopped`` contains the two numbers of epochs. The run can be continued from the
+        checkpoint next to the record. None, or the number of epochs in the settings, for the whole run
+    checkpoint_every : seconds between checkpoints ``folder/CELL.ckpt.npz``; 0 for a checkpoint after every step
     progress : function (cell, step, steps, record or None), first called after all checks, when training begins
     before : called with the parts of the run before the folder is read or written. Its exceptions are not caught
-    keep_weights : write the weights after the last step next to the record. The record then names their file and its
-        digest
+    keep_weights : write the weights after the last step next to the record. The record then contains the name and the
+        digest of this file
 
     Raises
     ------
@@ -89,15 +89,17 @@ def run(
     -----
     The record of a seeded run has ``"train_accuracy"``: the share of all its training examples that the network
     classifies correctly at the end. Its history also contains this value after epochs 1, 2, 4, 8, ... Records of
-    earlier versions have neither.
+    earlier versions do not contain this value.
 
-    Guarantee: if a run is interrupted at any step, or stopped after any epoch, and then resumed, its record is that of
-    the uninterrupted run, except for the timing. A secure run draws new randomness from its last checkpoint on, and
-    counts the steps that were lost: see `nfa.experiments.steps_spent`. It has only one record, of its end, and cannot
-    be stopped. Apart from the released steps, its record contains no seed and nothing computed from the training
-    examples: no loss, no accuracy on them, no shares of clipped examples, no time. It contains a digest of the data and
-    a seal, both under a key of the user, see `nfa.data.keyed_digest`. Without the key, with other data, or if the
-    record was edited, a ValueError is raised.
+    Guarantee: suppose that a seeded run is interrupted at any step or stopped after any epoch, and then resumed. Its
+    record is the record of the uninterrupted run, except for the timing.
+
+    A resumed secure run draws new randomness from its last checkpoint on, and counts the steps that were lost: see
+    `nfa.experiments.steps_spent`. A secure run has only one record, written at its end, and cannot be stopped earlier.
+    This record contains no seed. Except for the released steps, it contains nothing computed from the training
+    examples: no loss, no accuracy on these examples, no shares of clipped examples, no time. The record contains a
+    digest of the data and a seal, both under a key of the user, see `nfa.data.keyed_digest`. A ValueError is raised if
+    the key is missing, if the data differ, or if the record was edited.
     """
     cell = cell or cell_name(settings)
     if until is not None:
@@ -124,7 +126,7 @@ def run(
             folder.mkdir(parents=True, exist_ok=True)
             with locked(folder / f"{cell}.lock", f"{cell} in the output folder {folder}", LOCK_WAIT):
                 if resume:
-                    # another process may just have finished it
+                    # another process may just have finished the run
                     record = _finished(parts, folder, identity, until)
                 if record is None:
                     compiling = round(parts.compile(), 3)
@@ -139,7 +141,7 @@ def run(
                     try:
                         train_until(last, session, checkpoint_every, progress)
                     except Diverged as divergence:
-                        session.note_spent(divergence.step)  # the message contains facts computed from these steps
+                        session.note_spent(divergence.step)  # the error message is computed from these steps
                         raise
                     if last < parts.steps:
                         session.save(last)
@@ -176,8 +178,8 @@ def run_in_memory(
     load : function that returns the data, called as `nfa.data.load`
     progress, before : as for `run`
 
-    Raises as `run`, but no OSError for results. A secure run that is interrupted has published nothing. Its digest of
-    the data and its seal need the user's key, which is made if there is none.
+    Raises as `run`, but no OSError for results. An interrupted secure run has published nothing. The digest of the data
+    and the seal of a secure run need the user's key, which is made if it does not exist.
     """
     cell = cell_name(settings)
     with limited(settings.threads):
@@ -195,9 +197,9 @@ def run_in_memory(
 
 
 def _finished(parts: Prepared, folder: Path, identity: dict[str, Any], until: int | None) -> dict[str, Any] | None:
-    """Return the record of the run in this folder, or None if it is not finished.
+    """Return the record of the run in this folder, or None if the run is not finished.
 
-    The record of a secure run is checked first.
+    The record's privacy part is checked first.
     """
     record = records.finished(folder, identity, parts.has_data, until)
     if record is not None and not parts.privacy.secure:
@@ -209,9 +211,9 @@ def _finished(parts: Prepared, folder: Path, identity: dict[str, Any], until: in
 
 
 def train_until(last: int, session: Session, checkpoint_every: float, progress: Progress | None) -> None:
-    """Take the remaining steps up to the last, with a checkpoint now and then.
+    """Take the remaining steps up to the last step, with checkpoints from time to time.
 
-    On a signal, write a checkpoint and then obey.
+    On a signal, write a checkpoint and then pass the signal to its handler.
     """
     parts, cell = session.parts, session.identity["cell"]
     start = session.start
@@ -235,16 +237,16 @@ def train_until(last: int, session: Session, checkpoint_every: float, progress: 
                 progress(cell, t, last, None)
                 shown = now
     if signals:
-        signal.raise_signal(signals[0])  # for its handler, now that everything is saved
+        signal.raise_signal(signals[0])  # call the handler of the signal, because everything is saved
         raise KeyboardInterrupt
 
 
 def _costs_noted(loop: Iterator[int], session: Session) -> Iterator[int]:
-    """Yield the same steps, and note their cost in the session.
+    """Yield the same steps, and note their memory and processor time in the session.
 
-    The cost has two parts: the largest memory of arrays during the first step, including its batch, and the mean
-    processor time of the other steps. Other processes lengthen the processor time less than the time on the clock. In a
-    secure run neither is measured, because both reveal how many examples were drawn.
+    We measure the largest memory of arrays during the first step, including its batch, and the mean processor time of
+    the other steps. Other processes increase the processor time less than the time on the clock. A secure run measures
+    neither number, because both reveal how many examples were drawn.
     """
     if session.parts.privacy.secure:
         yield from loop
@@ -271,7 +273,7 @@ def limited(threads: int) -> Iterator[None]:
 
     The linear algebra library uses one thread. Freed memory stays with the process.
     """
-    cores.keep_memory()  # permanent, because the C library has no way back
+    cores.keep_memory()  # permanent, because the C library cannot undo this
     cores.limit(threads)
     try:
         with cores.one_threaded():
@@ -283,9 +285,9 @@ def limited(threads: int) -> Iterator[None]:
 def measure(parts: Prepared, t: int, net: Net | None = None) -> dict[str, Any]:
     """Make one entry of the history at the end of an epoch, for net or, by default, for the network of the run.
 
-    In a secure run, it does not use the training examples, because an overflow in one of them must not end the run. A
-    secure run has diverged if the outputs for the public test examples are not finite. Without test examples, it has
-    diverged if the weights are not finite.
+    In a secure run, the training examples are not used, because an overflow in one example must not end the run. A
+    secure run has diverged if the outputs for the public test examples are not finite. Without test examples, a secure
+    run has diverged if the weights are not finite.
     """
     net = parts.net if net is None else net
     entry = {"epoch": t // parts.batches.steps_per_epoch, "step": t}
@@ -297,7 +299,7 @@ def measure(parts: Prepared, t: int, net: Net | None = None) -> dict[str, Any]:
         else:
             entry |= _of_training_examples(parts, net, entry["epoch"])
             diverged = not math.isfinite(entry["train_loss"])
-        if len(parts.x_val):  # only a seeded run
+        if len(parts.x_val):  # only a seeded run has these examples
             entry["validation_accuracy"] = accuracy(net, parts.x_val, parts.y_val, cores.together)
         if len(parts.x_test):
             entry["test_accuracy"] = accuracy(net, parts.x_test, parts.y_test, cores.together)
@@ -342,17 +344,17 @@ def record_of(session: Session, steps: int, timing: dict[str, Any]) -> dict[str,
     """The record of a run that is finished or stopped after this number of steps.
 
     The record of a secure run contains only one value computed from examples: the accuracy of its released weights on
-    public examples. So it contains no time and no number of drawn examples.
+    public examples. So this record contains no time of a step and no number of drawn examples.
 
     Parameters
     ----------
-    timing : timing of the run that its session does not know: "compiling", "threads" and "part"
+    timing : entries about timing that the session does not contain: "compiling", "threads" and "part"
     """
     parts, identity, seconds = session.parts, session.identity, session.seconds
     dataset, kernels, privacy = parts.dataset, parts.kernels, session.account(steps)
     secure, last = parts.privacy.secure, session.history[-1]
     measured: dict[str, float] = {}
-    if not secure:  # the session needs its history unchanged, because a stopped run continues with it
+    if not secure:  # `session.history` stays unchanged, because a stopped run continues with it
         at_end = last["train_accuracy"] if "train_accuracy" in last else train_accuracy(parts, session.net)
         measured = {"train_accuracy": at_end}
     drawn_again = {} if secure else parts.batches.recorded(steps)

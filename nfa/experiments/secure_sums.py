@@ -1,4 +1,4 @@
-"""Floats in a secure run: the rounding of its rule's sums, and the grid of its noise."""
+"""Floats in a secure run: the rounding of the rule's sums, and the grid of the noise."""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -10,9 +10,7 @@ from nfa.network import Net
 from nfa.rules.spec import RuleSpec
 from nfa.sensitivity.rounding import Rounding, check_norm, check_settings, rounding
 
-# An adjacency and batches that every rule knows. A rule states the norm of one record's term under these; the term does
-# not depend on the sampling of batches.
-# how batches are drawn.
+# Sampling with which a rule states the norm of one record's term. The term does not depend on how batches are drawn.
 OF_A_TERM = {"sampling": "none", "sampling_rate": 1.0}
 
 
@@ -27,7 +25,7 @@ def rounding_of(rule: RuleSpec, bound: dict[str, Any], net: Net, *, part: int, r
     bound : settings of the rule, as the run has bound them, with some noise
     net : Net
     part : int >= 1, number of examples in a part
-    records : int >= 1, largest number in a batch: `nfa.sampling.most_records`
+    records : int >= 1, largest number of records in a batch, from `nfa.sampling.most_records`
 
     Returns
     -------
@@ -50,9 +48,9 @@ def rounding_of(rule: RuleSpec, bound: dict[str, Any], net: Net, *, part: int, r
 
 
 def of_a_term(rule: RuleSpec, bound: dict[str, Any], net: Net) -> Mechanism:
-    """The mechanism of a rule if its sensitivity is its bound on the norm of one record's term, in real numbers.
+    """The mechanism of a rule in real numbers. Its sensitivity is the rule's bound on the norm of one record's term.
 
-    A rule from outside has no such mechanism, because nfa does not know the terms of its sums.
+    A rule from outside has no such mechanism, because nfa does not know the terms of this rule's sums.
 
     Raises
     ------
@@ -71,8 +69,8 @@ def of_a_term(rule: RuleSpec, bound: dict[str, Any], net: Net) -> Mechanism:
 def unit_of(rule: RuleSpec, bound: dict[str, Any], net: Net, stated: Release | None, counted: Rounding) -> float:
     """The unit of the grid of a secure run's noise.
 
-    The unit follows from the mechanism that the rule states. If there is none, it follows from the norm of one record's
-    term. Raises as `of_a_term` and `gaussian` do.
+    The unit follows from the mechanism that the rule states. If the rule states no mechanism, the unit follows from the
+    norm of one record's term. Raises as `of_a_term` and `gaussian` do.
     """
     return counted.unit(of_a_term(rule, bound, net) if stated is None else gaussian(rule, stated))
 
@@ -80,7 +78,7 @@ def unit_of(rule: RuleSpec, bound: dict[str, Any], net: Net, stated: Release | N
 def gaussian(rule: RuleSpec, mechanism: Release) -> Mechanism:
     """Return the mechanism of a rule.
 
-    Raise ValueError unless it is Gaussian, because the noise of a secure run is Gaussian.
+    Raise ValueError unless its noise is Gaussian, because a secure run adds Gaussian noise.
     """
     if not isinstance(mechanism, Mechanism) or mechanism.law != "gaussian":
         raise ValueError(f"a secure run adds Gaussian noise, but rule {rule.name} states {mechanism.law} noise")
@@ -90,7 +88,7 @@ def gaussian(rule: RuleSpec, mechanism: Release) -> Mechanism:
 def with_its_grid(
     solve: Callable[[Callable[[float], Any]], float], stating: Callable[[float], Any], counted: Rounding | None
 ) -> float:
-    """Return the setting from `solve` for noise that is asked for. The grid of the noise depends on the noise itself.
+    """Return the setting from `solve` for requested noise. The grid of the noise depends on the noise itself.
 
     Parameters
     ----------
@@ -101,8 +99,8 @@ def with_its_grid(
 
     Notes
     -----
-    While `solve` works, the unit is fixed. The unit grows with the noise, in powers of two, and the noise that is
-    needed grows with the unit. So in this loop, the units either only grow or only fall, until a unit repeats.
+    While `solve` works, the unit is fixed. The unit is a power of two that grows with the noise, and the required noise
+    grows with the unit. So in this loop, the units either only grow or only fall until a unit repeats.
     """
     if counted is None:
         return solve(stating)

@@ -186,7 +186,7 @@ class Settings:
     kernels: Annotated[bool, Setting(range=TRUE_OR_FALSE)] = True
 
     def __post_init__(self) -> None:
-        if self.dtype == self._own_dtype:  # equal runs have equal settings
+        if self.dtype == self._own_dtype:  # so that equal runs have equal settings
             object.__setattr__(self, "dtype", None)
 
     @property
@@ -214,7 +214,7 @@ class Settings:
         unused |= {name for name, idle in without_use.items() if idle} | set(self.without_effect())
         kept = {name: value for name, value in values.items() if name not in unused}
         files = {name: os.path.basename(kept[name]) for name in ("dataset", "test") if name in kept}
-        return kept | files  # the record holds the digest of the data, not their place
+        return kept | files  # the record contains the digest of the data instead of their folder
 
     def without_effect(self) -> dict[str, str]:
         """Return the settings that have no effect on the run, each with the reason.

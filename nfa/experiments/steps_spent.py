@@ -1,8 +1,8 @@
-"""The steps that each session of a secure run has spent. They are noted before any computed result is written.
+"""The steps that each session of a secure run has spent. A session notes them before it writes any computed result.
 
-No key outlives its process, so a run that continues draws new batches and new noise from its last checkpoint on. If a
-result of the steps after that checkpoint was written, they are spent although the run repeats them. So both the lost
-and the repeated steps are counted.
+Each process has its own key, so a continued run draws new batches and new noise from its last checkpoint on. If a
+result of the steps after that checkpoint was written, these steps are spent, although the run repeats them. So both the
+lost and the repeated steps are counted.
 """
 
 import json
@@ -14,7 +14,7 @@ from typing import Any
 from nfa.data import keyed_digest
 from nfa.experiments import records
 
-Spent = tuple[int, int]  # of one session: its first step and its number of steps, each at least 1
+Spent = tuple[int, int]  # the first step of a session and its number of steps, each at least 1
 
 
 def path_of(checkpoint: Path) -> Path:
@@ -41,13 +41,13 @@ def note(checkpoint: Path, sessions: Sequence[Spent], identity: dict[str, Any]) 
 
 
 def _content(sessions: Sequence[Spent], identity: dict[str, Any]) -> str:
-    """The content that the seal covers: the sessions and the run. The digest of the data has a new salt each time."""
+    """The content that the seal covers: sessions and run. It leaves out the digest, which has a new salt each time."""
     run = {name: value for name, value in identity.items() if name != "digest"}
     return json.dumps([[list(session) for session in sessions], run], sort_keys=True)
 
 
 def recorded(privacy: dict[str, Any]) -> list[Spent]:
-    """The steps of each session in a record or a checkpoint. Raises ValueError for anything else."""
+    """The steps of each session in a record or a checkpoint. Raises ValueError if there is no list of sessions."""
     found = privacy.get("sessions")
     if not isinstance(found, list) or not all(isinstance(session, list) and _is_spent(*session) for session in found):
         raise ValueError("the record must have a list of sessions")
@@ -55,7 +55,7 @@ def recorded(privacy: dict[str, Any]) -> list[Spent]:
 
 
 def check(sessions: Sequence[Spent], steps: int) -> None:
-    """Raise ValueError unless these can be the sessions of a run with this number of steps.
+    """Raise ValueError unless a run with this number of steps can have these sessions.
 
     The first session begins at step 1. Each later session begins at a step of the previous session, at the step after
     its last one, or again at step 1. The last session ends at the last step. So the sessions cover the steps 1, 2, ...
@@ -93,7 +93,7 @@ def earlier(checkpoint: Path, saved: Sequence[Spent] | None, identity: dict[str,
     Parameters
     ----------
     checkpoint : path of the checkpoint, which need not exist
-    saved : the sessions whose weights the checkpoint contains, as reported by the checkpoint; None if there is none
+    saved : the sessions that the checkpoint reports; None if there is no checkpoint
     identity : identity of the run, as for `note`
 
     Raises
@@ -131,7 +131,7 @@ def _is_spent(*session: Any) -> bool:
 
 
 def _covers(noted: list[Spent], saved: list[Spent]) -> bool:
-    """Whether a note continues the saved sessions: it has the same sessions (the last may be longer) or more."""
+    """Whether a note has all the saved sessions. The last saved session may be longer in the note."""
     if not 1 <= len(saved) <= len(noted):
         return False
     (first, steps), (noted_first, noted_steps) = saved[-1], noted[len(saved) - 1]

@@ -37,7 +37,7 @@ class Trained:
     shape : shape of one example in a file: (d,) features or (c, H, W) pixels
     classes : names of the classes, in the order of the outputs
     columns : names of the features, in order; None if they have no names
-    features : features of the scaled inputs, which the network reads; None if it reads the inputs themselves
+    features : features of the scaled inputs, which the network reads; None if the network reads the inputs themselves
     """
 
     net: Net
@@ -89,7 +89,7 @@ class Trained:
         return self.probabilities(x).argmax(axis=1)
 
     def check_columns(self, columns: tuple[str, ...] | None) -> None:
-        """Raise ValueError if named features differ from those of the training examples, or have another order."""
+        """Raise ValueError if the names of the features, or their order, differ from the training examples."""
         if columns is None or self.columns is None or columns == self.columns:
             return
         if len(columns) != len(self.columns):
@@ -115,14 +115,14 @@ class Trained:
 
 
 def file_name(cell: str) -> str:
-    """The name of a run's file of weights, which is next to its record ``CELL.json``."""
+    """The name of a run's file of weights. The file is next to the record ``CELL.json``."""
     return f"{cell}.weights.npz"
 
 
 def to_bytes(trained: Trained) -> bytes:
-    """Store W1, b1, W2, ..., the mean and std of the scale, and the features' arrays, in the format of `numpy.savez`.
+    """Return W1, b1, W2, ..., the mean and std of the scale, and the features' arrays in the format of `numpy.savez`.
 
-    The names of the arrays that the features have drawn begin with "features/".
+    The names of the features' arrays begin with "features/".
     """
     net = trained.net
     arrays = {f"{p}{l}": getattr(net, p)[l] for l in range(1, net.L + 1) for p in "Wb"}
@@ -134,7 +134,7 @@ def to_bytes(trained: Trained) -> bytes:
 
 
 def described(trained: Trained, cell: str, content: bytes) -> dict[str, Any]:
-    """The entry of a record about the weights that are stored next to it."""
+    """The entry of a record about the weights that are stored next to the record."""
     return {
         "file": file_name(cell),
         "sha256": hashlib.sha256(content).hexdigest(),
@@ -153,8 +153,8 @@ def load(place: Path) -> tuple[Trained, dict[str, Any]]:
 
     Raises
     ------
-    ValueError : if there is no record with weights or more than one, if the weights are missing or are not those of the
-        record, or if the network cannot be built from them
+    ValueError : if there is not exactly one record with weights, if the weights are missing or differ from the record,
+        or if the network cannot be built from the weights
     OSError : if a file cannot be read
 
     Notes
@@ -199,7 +199,7 @@ def from_bytes(
 ) -> Trained:
     """The network of a run, from the content that `to_bytes` returned and from the record of the run.
 
-    Raises an exception of any kind for content or a record that is damaged.
+    For damaged content or a damaged record, this function can raise any exception.
     """
     arrays = unpack(io.BytesIO(content), len(content))
     drawn = {name.removeprefix("features/"): array for name, array in arrays.items() if "/" in name}
@@ -252,7 +252,7 @@ def _network(record: dict[str, Any], shape: tuple[int, ...], arrays: dict[str, n
             if array.shape != parameters[l].shape or array.dtype != parameters[l].dtype:
                 raise ValueError(f"the array {key} must be {parameters[l].dtype} {parameters[l].shape}")
             parameters[l] = array
-    if possible(settings).kernels:  # NumPy computes the same, up to rounding
+    if possible(settings).kernels:  # NumPy computes the same values, up to rounding
         layers_with_kernels(net, bool(settings.secure))
     return net
 

@@ -1,4 +1,4 @@
-"""The privacy that the settings of a run ask for, and the refusal of a run that would not have it."""
+"""The privacy that the settings of a run ask for, and the refusal of a run that would not have this privacy."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -17,9 +17,9 @@ OTHERS = "`nfa rules` lists the rules that have a guarantee"
 
 
 def wanted(settings: Settings, words: Wording = OPTIONS) -> str:
-    """The first words of a refusal, which name the privacy that a run asks for and would not have; "" if none.
+    """The first words of a refusal: the privacy that a run asks for and would not have. They can be empty.
 
-    A noise multiplier needs an adjacency anyway, so a noise multiplier alone does not ask for an epsilon.
+    A noise multiplier always needs an adjacency. So a noise multiplier with an adjacency does not ask for an epsilon.
     """
     if settings.secure:
         return f"{words.setting('secure')} would not make this run private"
@@ -30,11 +30,12 @@ def wanted(settings: Settings, words: Wording = OPTIONS) -> str:
 
 
 def refuse_what_lacks_a_count(settings: Settings, words: Wording = OPTIONS) -> None:
-    """Raise ValueError if a setting is missing that the requested privacy needs.
+    """Raise ValueError if the requested privacy needs a setting that is missing, or if two settings exclude each other.
 
     The message names all missing settings.
 
-    Raises NoGuarantee if noise is asked for, and the rule has no guarantee for any settings.
+    Raises NoGuarantee if noise is asked for and the rule has no guarantee for any settings, or if a secure run cannot
+    have this rule.
     """
     from nfa.experiments.privacy_statement import ASKING
     from nfa.experiments.public import undeclared
@@ -60,7 +61,7 @@ def refuse_what_lacks_a_count(settings: Settings, words: Wording = OPTIONS) -> N
     if asking and rule.refusal:
         raise NoGuarantee(rule.refusal.id, f"{rule.refusal.why}; {OTHERS}")
     if not rule.states or not (asking or head):
-        return  # the run itself gives the reason
+        return  # the run itself reports the reason
     missing = []
     if settings.adjacency is None and (asking or rule.needs_adjacency):
         missing.append(f"{words.setting('adjacency')} ({_adjacencies(settings.sampling, words)})")
@@ -83,8 +84,8 @@ def refuse_what_has_no_guarantee(head: str, parts: "Prepared", words: Wording = 
 
     The message names the remedy.
 
-    A rule or network from outside, which nfa has not checked, is not refused for this reason. The record reports the
-    assumptions of its guarantee.
+    A rule or network from outside is not refused because nfa has not checked it. The record of such a run reports the
+    assumptions of the guarantee.
     """
     why = _not_counted(parts.privacy, parts.steps, words)
     if not why and parts.privacy.secure and (large := parts.privacy.large_delta):
@@ -130,7 +131,7 @@ def _named(schemes: Sequence[str]) -> str:
 
 
 def _of(adjacency: str) -> list[str]:
-    """`_covered` for Gaussian noise under an adjacency."""
+    """The sampling schemes that a theorem covers for Gaussian noise under an adjacency."""
     from nfa.mechanism import Mechanism
 
     how: dict[str, Any] = {"law": "gaussian", "sensitivity": 1.0, "noise_std": 1.0, "sampling_rate": 1.0}
@@ -138,7 +139,7 @@ def _of(adjacency: str) -> list[str]:
 
 
 def _adjacencies(sampling: str, words: Wording) -> str:
-    """The adjacencies that are possible with a sampling scheme, and the adjacency that needs another scheme."""
+    """The adjacencies that are possible with a sampling scheme, and the adjacencies that need another scheme."""
     from nfa.mechanism import ADJACENCIES
 
     every = {adjacency: _of(adjacency) for adjacency in ADJACENCIES}

@@ -1,6 +1,6 @@
 """The declaration of a kind of public features, the setting ``features``, and the features of a run.
 
-Each example is processed alone, so its features are bitwise identical for any other examples.
+Each example is processed alone, so its features are bitwise identical in every batch.
 """
 
 import hashlib
@@ -18,26 +18,26 @@ from nfa.network.net import AT_ONCE, one_by_one
 from nfa.network.ops import Activation, tanh
 
 Arrays = Mapping[str, np.ndarray]
-FLAT = 1e-5  # deviation, in units of the largest value of the example, below which its values count as equal
+FLAT = 1e-5  # the values of an example count as equal if their deviation is below this share of the largest
 
 
 def product_alone(x: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """x b, (n, k), with a separate product for each row, so that a row is bitwise identical for any other rows.
+    """x b, (n, k), with a separate product for each row, so that a row is bitwise identical in every batch.
 
-    A product of all rows may round a row differently in another batch.
+    A product of all rows together may round a row differently in another batch.
     """
     return np.array([row @ b for row in x], dtype=x.dtype).reshape(len(x), b.shape[1])
 
 
 @dataclass(frozen=True)
 class Tools:
-    """The functions that a run gives every kind: the law and the activation of its networks, and the product of rows.
+    """The functions that a run passes to every kind: the law and the activation of its networks, and a product.
 
     Parameters
     ----------
     init : name in `nfa.network.net.INITS`
     phi : Activation
-    product : function as `product_alone`. `nfa.kernels.rows.matmul` computes each row alone by construction
+    product : function as `product_alone`. `nfa.kernels.rows.matmul` also computes each row alone
     """
 
     init: str = "uniform-fan-in"
@@ -51,12 +51,11 @@ class Kind:
 
     Attributes
     ----------
-    kind : its name in the setting
+    kind : name of the kind in the setting
     form : form of the setting, for help and errors
-    version : int. A new number means that the same parameters give new features, so old cached files are not read
+    version : int. It must change if the same parameters give other features, so that old cached files are not read
     multiplies : whether the features need the product of the tools
-    costly : whether features of public data are worth a cached file, so that another process need not compute them
-        again
+    costly : whether the features take long to compute. Such features of public data are cached in a file
     """
 
     kind: ClassVar[str]
@@ -67,23 +66,23 @@ class Kind:
 
     @classmethod
     def read(cls, sizes: tuple[int, ...], named: dict[str, Any]) -> Self:
-        """The kind with the sizes and the named parameters of the setting. Raises ValueError."""
+        """The kind with the sizes and the named parameters of the setting. Raises ValueError for wrong parameters."""
         if sizes or named:
             raise ValueError(f"features {cls.kind} take no parameters")
         return cls()
 
     def out_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """The shape of the features of one example of this shape. Raises ValueError for a shape that does not fit."""
+        """The shape of the features of an example of this shape. Raises ValueError if the shape does not fit."""
         raise NotImplementedError
 
     def draw(
         self, shape: tuple[int, ...], tools: Tools, rng: np.random.Generator, dtype: type
     ) -> dict[str, np.ndarray]:
-        """The arrays that are drawn once in a run, which are public. Most kinds draw none."""
+        """The arrays that are drawn once in a run. They are public. The default draws no arrays."""
         return {}
 
     def transform(self, x: np.ndarray, arrays: Arrays, tools: Tools) -> np.ndarray:
-        """The features of examples (n, *shape), in their dtype. Each is bitwise identical for any other examples."""
+        """The features of examples (n, *shape), in the same dtype. They are bitwise identical in every batch."""
         raise NotImplementedError
 
 
@@ -99,7 +98,7 @@ def _kinds() -> dict[str, type[Kind]]:
 
 
 def __getattr__(name: str) -> Any:
-    """KINDS. They are found at the first use, because their modules import this module."""
+    """The attribute KINDS. It is computed at each use, because the modules of the kinds import this module."""
     if name == "KINDS":
         return _kinds()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -141,7 +140,7 @@ def read(text: str) -> Kind:
 
 
 def refuse_unknown(kind: type[Kind], named: Mapping[str, Any]) -> None:
-    """Raise ValueError for a parameter whose name is not a field of the kind with a default."""
+    """Raise ValueError for a named parameter that is not a field of the kind with the default None."""
     known = [one.name for one in fields(kind) if one.default is None]
     for name in named:
         if name not in known:
@@ -150,7 +149,7 @@ def refuse_unknown(kind: type[Kind], named: Mapping[str, Any]) -> None:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Features:
-    """The features of a run, as a function of examples (n, *shape), one example at a time.
+    """The features of a run, as a function of examples (n, *shape). Each example is processed alone.
 
     Parameters
     ----------
@@ -165,7 +164,7 @@ class Features:
 
     Notes
     -----
-    Guarantee: the features of an example are bitwise identical for any other examples and any ``run``.
+    Guarantee: the features of an example are bitwise identical in every batch and for every ``run``.
     """
 
     kind: Kind
@@ -182,9 +181,10 @@ class Features:
         return self.kind.out_shape(self.shape)
 
     def __call__(self, x: np.ndarray, run: Callable = one_by_one) -> np.ndarray:
-        """The features of n examples, (n, *out_shape), in their dtype. ``run`` processes pieces as `one_by_one` does.
+        """The features of n examples, (n, *out_shape), in the same dtype. ``run`` processes pieces as `one_by_one`
+        does.
 
-        An example whose features overflow has the features 0.
+        If the features of an example overflow, all features of this example are 0.
         """
         out = np.empty((len(x), *self.out_shape), x.dtype)
 
@@ -200,7 +200,7 @@ class Features:
         return out
 
     def digest(self, x: np.ndarray) -> str:
-        """A SHA-256 of all that determines the features of x: x, the kind with its parameters, and its drawn arrays."""
+        """A SHA-256 of everything that determines the features of x: x, the kind, its parameters and its arrays."""
         of_all = hashlib.sha256(f"{self.kind!r} {self.kind.version} {self.tools.phi.name}".encode())
         for name, array in {"x": x, **dict(sorted(self.arrays.items()))}.items():
             of_all.update(f"{name} {array.dtype.str} {array.shape}".encode())
@@ -214,8 +214,8 @@ def standardised(values: np.ndarray, largest: np.ndarray) -> np.ndarray:
     Parameters
     ----------
     values : (n, k) array, one example in each row
-    largest : (n,) array, the largest absolute value of each example. A row becomes about 0 if its deviation is far
-        below `FLAT` times this value, because such a deviation would come from the rounding of floats
+    largest : (n,) array, the largest absolute value of each example. If the deviation of a row is far below `FLAT`
+        times this value, the row becomes about 0. The reason is that such a deviation comes from the rounding of floats
     """
     out = np.empty_like(values)
     for row, into, most in zip(values, out, largest, strict=True):

@@ -1,8 +1,8 @@
 r"""Optical features: the intensities |B x|^2 of light that a random medium scatters, as measured by a camera.
 
-The medium and the camera are those of the simulated device in `nfa.feedback.opu` and `nfa.feedback.camera`. That device
-displays binary images. Here each mirror has the amplitude of its value, as on a modulator with grey levels. The light
-of each example has the same power, so the mean intensity is 1, the unit of the camera's parameters.
+We use the medium and the camera of the simulated device in `nfa.feedback.opu` and `nfa.feedback.camera`. That device
+displays binary images. For features, each mirror has the amplitude of its value, as on a modulator with grey levels.
+The light of each example has the same power, so the mean intensity is 1, which is the unit of the camera's parameters.
 """
 
 import hashlib
@@ -17,23 +17,23 @@ from nfa.features.kind import Arrays, Kind, Tools, refuse_unknown, standardised
 from nfa.feedback.camera import Camera
 from nfa.feedback.opu import OPU
 
-SATURATION = 8.0  # if readings have bits and no saturation is given; a share exp(-8) of the pixels is brighter
+SATURATION = 8.0  # default if bits are given; a share exp(-8) of the pixels is brighter
 
 
 @dataclass(frozen=True)
 class OpticalFeatures(Kind):
-    r"""The readings of |B x|^2 / |x|^2 in one exposure for each example, with mean 0 and deviation 1 in each example.
+    r"""The readings of |B x|^2 / |x|^2, from one exposure of each example, with mean 0 and deviation 1 in each example.
 
     Parameters
     ----------
-    n : pixels of the camera
-    photons, dark_std, saturation, bits : as for `nfa.feedback.camera.Camera`, in units of the mean intensity. With
-        bits, the default saturation is 8
+    n : number of pixels of the camera
+    photons, dark_std, saturation, bits : as for `nfa.feedback.camera.Camera`, in units of the mean intensity. If bits
+        are given, the default saturation is 8
 
     Notes
     -----
-    The noise of an example is drawn once. It is a function of the example's values and of a public key, which the run
-    draws from its seed. So it depends on no other example, and equal examples have equal noise.
+    The noise of an example is drawn once. The noise is a function of the example's values and of a public key. The run
+    draws this key once. So the noise depends on no other example, and equal examples have equal noise.
     """
 
     kind: ClassVar[str] = "optical"
@@ -64,13 +64,13 @@ class OpticalFeatures(Kind):
         return Camera(**{one.name: getattr(self, one.name) for one in fields(self) if one.name in known})
 
     def out_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """(pixels of the camera,)."""
+        """(number of pixels of the camera,)."""
         return (self.n,)
 
     def draw(
         self, shape: tuple[int, ...], tools: Tools, rng: np.random.Generator, dtype: type
     ) -> dict[str, np.ndarray]:
-        """The medium, as `OPU` draws it, as its real and imaginary parts, and the key of the noise."""
+        """The real and the imaginary part of the medium, drawn as by `OPU`, and the key of the noise."""
         d = math.prod(shape)
         B = OPU(d, self.n, rng=rng, n_anchor=1).R[:, :d]
         key = rng.integers(2**32, size=8, dtype=np.uint32)
@@ -87,7 +87,7 @@ class OpticalFeatures(Kind):
             if power > 0:
                 light = light / light.dtype.type(power)
             if not np.isfinite(light).all():
-                reading[:] = np.nan  # no camera reads it
+                reading[:] = np.nan  # a camera cannot read it
                 continue
             rng = _noise_of(row, arrays["key"]) if camera.draws else None
             reading[:] = camera.read(light, rng=rng)
@@ -95,6 +95,6 @@ class OpticalFeatures(Kind):
 
 
 def _noise_of(row: np.ndarray, key: np.ndarray) -> np.random.Generator:
-    """The generator of an example. The key of Philox is a keyed hash of its values."""
+    """The generator of an example's noise. The key of Philox is a keyed hash of the example's values."""
     of_row = hashlib.blake2b(row.tobytes(), key=key.tobytes(), digest_size=16).digest()
     return np.random.Generator(np.random.Philox(key=np.frombuffer(of_row, np.uint64)))

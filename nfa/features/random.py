@@ -1,7 +1,7 @@
-"""Random layers: the first layers of a network stay as drawn, and only the network behind them is trained.
+"""Random layers: the first layers keep their random weights, and only the network after these layers is trained.
 
-The layers are drawn like the first weights of a network, with the run's ``init``, and have its activation. They are
-public: anyone may know them, also in a secure run.
+The weights are drawn like the initial weights of a network, with the run's ``init``. The layers have the run's
+activation. The weights are public, also in a secure run.
 """
 
 import math
@@ -16,11 +16,11 @@ from nfa.network.net import INITS
 
 @dataclass(frozen=True)
 class RandomLayers(Kind):
-    r"""h^l = phi(W^l h^{l-1} + b^l) for l = 1, 2, ..., of the flattened input. The features are the last h.
+    r"""h^l = phi(W^l h^{l-1} + b^l) for l = 1, 2, ..., with the flattened input as h^0. The features are the last h.
 
     Parameters
     ----------
-    sizes : units of each layer
+    sizes : number of units of each layer
     """
 
     kind: ClassVar[str] = "random"
@@ -36,13 +36,13 @@ class RandomLayers(Kind):
         return cls(sizes)
 
     def out_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """(units of the last layer,)."""
+        """(number of units of the last layer,)."""
         return self.sizes[-1:]
 
     def draw(
         self, shape: tuple[int, ...], tools: Tools, rng: np.random.Generator, dtype: type
     ) -> dict[str, np.ndarray]:
-        """W1, b1, W2, ..., in this order, with the law of the run's first weights."""
+        """W1, b1, W2, ..., in this order, with the law of the run's initial weights."""
         arrays: dict[str, np.ndarray] = {}
         n = (math.prod(shape), *self.sizes)
         for l in range(1, len(n)):

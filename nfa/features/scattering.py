@@ -1,14 +1,15 @@
-r"""Scattering: how strongly an image varies, in which direction and at which scale, averaged over small neighbourhoods.
+r"""Scattering: local averages of the variation of an image, for each direction and scale.
 
-The wavelets are fixed, so nothing is drawn and nothing is learned. In the letters of Bruna and Mallat (Invariant
-Scattering Convolution Networks, 2013), with the rotations r = 0..L-1, the scales j = 0..J-1 and lambda = (j, r):
+The wavelets are fixed, so there are no random numbers and no trained parameters. We use the letters of Bruna and Mallat
+(Invariant Scattering Convolution Networks, 2013). With the rotations r = 0..L-1, the scales j = 0..J-1 and lambda = (j,
+r),
 
 .. math:: S_0 x = x \star \phi_J, \qquad S_1[\lambda_1] x = |x \star \psi_{\lambda_1}| \star \phi_J, \qquad
           S_2[\lambda_1, \lambda_2] x = ||x \star \psi_{\lambda_1}| \star \psi_{\lambda_2}| \star \phi_J
           \quad (j_1 < j_2)
 
-With J = 2 and L = 8 these are 1 + 16 + 64 = 81 channels. They change slowly, so one value is stored for 2^J x 2^J
-pixels: 7 x 7 values for an image of 28 x 28 pixels, and 8 x 8 for an image of 32 x 32.
+With J = 2 and L = 8, there are 1 + 16 + 64 = 81 channels. The channels are smooth, so one value is stored for 2^J x 2^J
+pixels. This gives 7 x 7 values for an image of 28 x 28 pixels, and 8 x 8 values for an image of 32 x 32 pixels.
 """
 
 import math
@@ -22,18 +23,18 @@ from nfa.features.kind import Arrays, Kind, Tools, standardised
 
 J, L = 2, 8  # scales and rotations
 SIGMA = 0.8  # width of the envelope of the finest wavelet, in pixels
-XI = 3 * math.pi / 4  # its frequency, in radians for each pixel
+XI = 3 * math.pi / 4  # frequency of the finest wavelet, in radians per pixel
 SLANT = 4 / L  # ratio of the width along the waves to the width across them
 CHANNELS = 1 + L * J + L * L * J * (J - 1) // 2
-GROUP = 8  # images of one colour that are processed together
+GROUP = 8  # number of images of one colour that are processed together
 
 
 @dataclass(frozen=True)
 class Scattering(Kind):
     """The channels S_0, S_1 and S_2 of each colour, standardised separately in each image.
 
-    The 1, 16 and 64 channels of an order form three groups. In each group of each image and colour, the values get mean
-    0 and standard deviation 1.
+    The 1, 16 and 64 channels of the three orders form three groups. In each group of each image and colour, the values
+    have mean 0 and standard deviation 1.
     """
 
     kind: ClassVar[str] = "scattering"
@@ -76,14 +77,15 @@ class Bank:
 
     Attributes
     ----------
-    psi : psi[j] (L, rows, 2 columns) for j = 0..J-1, the Fourier transforms of the wavelets on the padded image, with
-        each value twice. They are real numbers, and multiply the real and the imaginary part of another transform
-    phi : matrices phi[res] for res = 0, 1: U phi[res] is the convolution of U with phi_J at every 2^J-th pixel. U has
-        one row, and contains only every 2^res-th pixel
+    psi : psi[j] (L, rows, 2 columns) for j = 0..J-1, the Fourier transforms of the wavelets on the padded image. The
+        values are real. Each value occurs twice, because it multiplies the real and the imaginary part of another
+        transform
+    phi : matrices phi[res] for res = 0, 1. U phi[res] is the convolution of U with phi_J at every 2^J-th pixel. U is a
+        row with every 2^res-th pixel
     """
 
     def __init__(self, H: int, W: int, dtype: type) -> None:
-        from scipy.fft import fft2  # imported here, because help texts list the kinds of features without it
+        from scipy.fft import fft2  # imported here, because listing the kinds of features does not need scipy.fft
 
         rows, columns = sides = _padded(H), _padded(W)
         self.reflected = _reflected(H)[:, None], _reflected(W)
@@ -118,12 +120,12 @@ class Bank:
 
 @cache
 def bank(H: int, W: int, dtype: str) -> Bank:
-    """The `Bank` of these images, built once in a process."""
+    """The `Bank` for images of this size, made once in a process."""
     return Bank(H, W, np.dtype(dtype).type)
 
 
 def _padded(side: int) -> int:
-    """Rows or columns of a padded image: a multiple of 2^J, with a margin of at least 2^J, half on each side."""
+    """Rows or columns of a padded image: a multiple of 2^J, with a total margin of more than 2^J on the two sides."""
     return (side // 2**J + 2) * 2**J
 
 
@@ -136,7 +138,8 @@ def morlet(H: int, W: int, j: int, r: int) -> np.ndarray:
     along = np.array([math.cos(theta), math.sin(theta)])  # the direction of the oscillation
     across = np.array([-along[1], along[0]])
     sigma = SIGMA * 2**j
-    # On five copies of the grid in each direction: the periodic wavelet is the sum of the copies.
+    # We compute the wavelet on five copies of the grid in each direction. The periodic wavelet is the sum of the
+    # copies.
     u = np.stack(np.meshgrid(np.arange(-2 * H, 3 * H), np.arange(-2 * W, 3 * W), indexing="ij"), axis=-1)
     envelope = np.exp(-((u @ along) ** 2 + (SLANT * (u @ across)) ** 2) / (2 * sigma**2))
     wave = envelope * np.exp(1j * XI / 2**j * (u @ along))
@@ -146,14 +149,16 @@ def morlet(H: int, W: int, j: int, r: int) -> np.ndarray:
 
 
 def low_pass(n: int, res: int) -> np.ndarray:
-    r"""The average by the Gaussian phi_J along one side as a matrix, at every 2^J-th pixel but the first and the last.
+    r"""A matrix that averages with the Gaussian phi_J along one side, at every 2^J-th pixel except the first and the
+    last.
 
-    In two dimensions phi_J is the product of two such Gaussians, :math:`\phi_J(u) = g(u_1) g(u_2)`.
+    In two dimensions, phi_J is the product of two such Gaussians, :math:`\phi_J(u) = g(u_1) g(u_2)`.
 
     Parameters
     ----------
     n : int, pixels of the padded side
-    res : int >= 0, every 2^res-th pixel is given. Then g contains only the frequencies that these pixels can have
+    res : int >= 0. The input contains every 2^res-th pixel, and g contains only the frequencies that these pixels can
+        have
 
     Returns
     -------
@@ -169,13 +174,13 @@ def low_pass(n: int, res: int) -> np.ndarray:
 
 
 def _reflected(side: int) -> np.ndarray:
-    """The pixel at each place of a padded side. The pixels beyond an end mirror those before it."""
+    """The index of the pixel at each place of a padded side. The padding mirrors the pixels at each end."""
     margin = _padded(side) - side
     return np.pad(np.arange(side), (margin // 2, margin - margin // 2), mode="reflect")
 
 
 def _real(z: np.ndarray) -> np.ndarray:
-    """The same numbers as adjacent pairs of a real and an imaginary part."""
+    """The complex values as adjacent pairs of a real and an imaginary part."""
     return z.view(z.real.dtype)
 
 
@@ -194,7 +199,7 @@ def _every_second(z_hat: np.ndarray, psi: np.ndarray) -> np.ndarray:
 def _modulus(pairs: np.ndarray) -> np.ndarray:
     """|z| from the Fourier transform of z, in pairs.
 
-    Each sum and product is rounded separately, in the same way at any place.
+    Each sum and product is rounded separately, in the same way at every position in the array.
     """
     from scipy.fft import ifft2
 

@@ -1,8 +1,8 @@
-"""Initial weights that agree with the feedback: they would carry the same error back as the feedback does.
+"""Initial weights that carry the same error back as the feedback.
 
 Feedback alignment learns little until the weights have turned towards the fixed feedback. Before the first step, no
-record has been used, so turning the weights then costs no privacy. On an optical device, it takes one projection for
-each unit error.
+record has been used, so turning the weights at this point has no effect on privacy. On an optical device, this takes
+one projection for each unit error.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from nfa.network import Dense, Net
 
 
 def align_weights(net: Net, B: list, *, project: Callable = exact_projection, rng: np.random.Generator) -> None:
-    r"""Turn a network's initial weights so that transported errors are parallel to the errors from the feedback.
+    r"""Turn a network's initial weights so that the errors they carry back are parallel to those of the feedback.
 
     .. math:: (W^L)^\top = c_{L-1} B^{L-1}, \qquad (W^{l+1})^\top B^{l+1} = c_l B^l
 
@@ -23,21 +23,21 @@ def align_weights(net: Net, B: list, *, project: Callable = exact_projection, rn
 
     Parameters
     ----------
-    net : Net without skips, whose W is changed from the top down, as far as the layers are dense: W[2], ..., W[L], or
-        down to the layer above the last convolution. W[L] keeps its Frobenius norm. Of W[l+1], only the part that acts
-        on B[l+1] changes, of rank n_L at most, and its product with B[l+1] keeps its norm.
+    net : Net without skips. The function changes its weights W[L], ..., W[2], from the top down and only in dense
+        layers. It stops above the last convolution. W[L] keeps its Frobenius norm. For l + 1 < L, the change of W[l+1]
+        has rank n_L at most, and the product of its transpose with B[l+1] keeps its norm.
     B : list for l = 1..L-1: (n_l, n_L) arrays at h[l], or what ``project`` takes in their place
     project : function (c, B[l], rng=...) -> (k, n_l), which receives the n_L unit errors
     rng : numpy.random.Generator for the device's noise; the result depends only on it, W and B
 
     Raises
     ------
-    ValueError : for a network with skips, in which an error returns by several paths, for a network without a hidden
-        layer, or if B has nothing for a hidden layer
+    ValueError : for a network with skips, because an error returns by several paths there, or for a network without a
+        hidden layer. ValueError also if B has nothing for a hidden layer
 
     Notes
     -----
-    Guarantee: with v^L = e and v^l = (W^{l+1})^T v^{l+1}, v^l is a positive multiple of B^l e for every e, up to
+    Guarantee: let v^L = e and v^l = (W^{l+1})^T v^{l+1}. Then v^l is a positive multiple of B^l e for every e, up to
     rounding. If layer l + 1 is narrower than the output, this holds in the sense of least squares. DFA on a linear
     network then starts as backpropagation with other learning rates.
 

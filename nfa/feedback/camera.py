@@ -1,4 +1,4 @@
-"""A camera turns intensities of light into readings, from which a linear projection is recovered.
+"""A camera turns intensities of light into readings, and a linear projection is recovered from the readings.
 
 An optical processing unit (`nfa.feedback.opu`) is a scattering medium R in front of such a camera. Intensities can have
 any unit. The unit of `nfa.feedback.opu` is the mean intensity from one lit mirror.
@@ -24,7 +24,7 @@ def recover(I_xa: np.ndarray, I_x: np.ndarray, I_a: np.ndarray, strength: np.nda
     Parameters
     ----------
     I_xa, I_x, I_a : arrays that broadcast, the intensities with x and a lit, with x alone, and with a alone
-    strength : array > 0, |Ra|^2 for the divisor if it is known better than from the measured I_a; None for I_a
+    strength : array > 0, |Ra|^2 for the divisor, if you know it more exactly than the measured I_a; None for I_a
 
     Notes
     -----
@@ -34,7 +34,7 @@ def recover(I_xa: np.ndarray, I_x: np.ndarray, I_a: np.ndarray, strength: np.nda
 
     Examples
     --------
-    Fields R x = 3 + 4i and R a = 5, so |R(x+a)|^2 = 8^2 + 4^2 = 80:
+    Let the fields be R x = 3 + 4i and R a = 5, so |R(x+a)|^2 = 8^2 + 4^2 = 80.
 
     >>> float(recover(np.array(80.0), np.array(25.0), np.array(25.0)))
     3.0
@@ -57,22 +57,22 @@ def shot_variance(
 
     Notes
     -----
-    It depends on x and differs from pixel to pixel, so the noise is neither identically distributed nor independent of
-    the data. For a strong anchor, it tends to the constant 1 / (4 kappa), and to twice that if the anchor is measured.
-    With kappa photons per lit mirror, an `nfa.feedback.opu.OPU` has 2 scale^2 times this variance in its outputs. Its
-    standard deviation tends to scale / sqrt(2 kappa).
+    The variance depends on x and differs from pixel to pixel. So the noise is neither identically distributed nor
+    independent of the data. For a strong anchor, the variance tends to the constant 1 / (4 kappa). If the anchor is
+    measured, it tends to twice this constant. With kappa photons per lit mirror, the outputs of an
+    `nfa.feedback.opu.OPU` have 2 scale^2 times this variance. Their standard deviation tends to scale / sqrt(2 kappa).
     """
     return (I_xa + I_x + (I_a if anchor_shot else 0)) / (4 * photons * I_a)
 
 
 def poisson(mean: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Independent Poisson numbers with these means, in their shape and dtype, whole as far as the dtype allows it.
+    """Independent Poisson samples with these means, in their shape and dtype, whole as far as the dtype allows it.
 
     Parameters
     ----------
     mean : float array, entries in [0, 1e18]
-    rng : numpy.random.Generator; with `nfa.noise.OfExamples`, a row of mean belongs to an example, and its numbers
-        depend only on its place in the batch and on its means
+    rng : numpy.random.Generator; with `nfa.noise.OfExamples`, each row of mean belongs to an example. The samples of a
+        row depend only on the example's place in the batch and on the means of the row
 
     Raises
     ------
@@ -80,9 +80,9 @@ def poisson(mean: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
     Notes
     -----
-    The kernel `nfa.kernels.shot.poisson` is its twin in law. The kernel takes only a key from rng and has other
-    numbers, each a function of the key and its place in the batch. It uses 32 random bits at a time, which changes no
-    probability by more than about 1e-9.
+    The samples of the kernel `nfa.kernels.shot.poisson` have the same law but other values. The kernel takes only a key
+    from rng. Each of its samples is a function of the key and the place in the batch. It uses 32 random bits at a time.
+    This changes no probability by more than about 1e-9.
 
     Examples
     --------
@@ -105,12 +105,12 @@ class Camera:
 
     Parameters
     ----------
-    photons : float, 0 < photons <= 1e12: the photon budget, the mean number of photons that one pixel detects per unit
-        of intensity in one exposure. It turns on photon shot noise: the detected number is Poisson.
-    dark_std : float >= 0, std, in units of intensity, of the Gaussian noise of a pixel without any light, from its
-        electronics and its dark current
+    photons : float, 0 < photons <= 1e12, the photon budget. It is the mean number of photons that one pixel detects per
+        unit of intensity in one exposure. It turns on photon shot noise, so the detected number is Poisson.
+    dark_std : float >= 0, std of the Gaussian noise of a pixel without any light, in units of intensity. This noise
+        comes from the electronics and the dark current
     saturation : float > 0, the largest intensity that a pixel can report; readings are clipped to [0, saturation]
-    bits : int in 1..24; readings are rounded to 2^bits levels from 0 to ``saturation``, which must then be given
+    bits : int in 1..24; readings are rounded to 2^bits levels from 0 to ``saturation``. Give ``saturation`` too
     count : function like `poisson`, which draws the counted photons
 
     Raises
@@ -123,9 +123,9 @@ class Camera:
     not depend on the light, but it depends on temperature, so temperature changes ``dark_std``. Both act on
     intensities, before a projection is recovered. Rounding and saturation are functions of the reading and no Gaussian
     noise. Rounding has jumps, like a derivative of ReLU and a ternary error. Two inputs that differ only by the
-    rounding of floats can have readings a whole level, saturation / (2^bits - 1), apart (`nfa.mechanism.Mechanism`,
-    Notes). If the intensities of pixels are exponential with mean k, a share exp(-saturation / k) of the pixels
-    saturates.
+    rounding of floats can have readings that differ by a whole level, saturation / (2^bits - 1). See the Notes of
+    `nfa.mechanism.Mechanism`. If the intensities of pixels are exponential with mean k, a share exp(-saturation / k) of
+    the pixels saturates.
     """
 
     photons: float | None = None
@@ -155,12 +155,12 @@ class Camera:
     def read(self, intensity: np.ndarray, *, rng: np.random.Generator | None = None) -> np.ndarray:
         """One exposure: the readings for an array of true intensities, in its unit, shape and dtype.
 
-        With ``photons``, it draws one Poisson number per pixel, and then with ``dark_std`` one normal per pixel.
+        With ``photons``, it draws one Poisson sample per pixel. Then, with ``dark_std``, it draws one normal per pixel.
         Otherwise it draws nothing. Raises ValueError if a noise is on and there is no rng.
 
         Examples
         --------
-        With two bits up to 3.0, the levels are 0, 1, 2, 3:
+        With two bits up to 3.0, the levels are 0, 1, 2 and 3.
 
         >>> Camera(bits=2, saturation=3.0).read(np.array([0.2, 1.4, 2.6, 7.0])).tolist()
         [0.0, 1.0, 3.0, 3.0]
@@ -179,7 +179,7 @@ class Camera:
 
 
 def needed(rng: np.random.Generator | None, what: str) -> np.random.Generator:
-    """The rng. Raises ValueError if there is none, with what needs it."""
+    """The rng. If there is none, raises ValueError with the text ``what``, which names the part that needs it."""
     if rng is None:
         raise ValueError(f"{what} needs a random generator rng, got None")
     return rng

@@ -14,7 +14,7 @@ class NoDevice(OSError):
 
 
 class LightOnOPU:
-    """LightOn's OPU through the library lightonml: its simulated device or, with the same calls, the hardware.
+    """LightOn's OPU, driven by the library lightonml: the simulated device or, with the same calls, the hardware.
 
     Parameters
     ----------
@@ -22,13 +22,14 @@ class LightOnOPU:
     rng : numpy.random.Generator that draws the seed of the simulated device (lightonml would give every device the same
         matrix); the hardware needs none
     scale : float > 0, std of the entries of B
-    noise_std : float >= 0 or None, as in `nfa.feedback.opu.OPU`: added to the results of the device. The simulated
-        device has no noise, and the paper also adds its noise numerically.
+    noise_std : float >= 0 or None, as in `nfa.feedback.opu.OPU`. The noise is added to the results of the device. The
+        simulated device has no noise, and the paper also adds its noise numerically.
     simulated : True for the simulated device, False for the OPU attached to this computer
 
     Attributes
     ----------
-    B : (n_out, n_in) float32 array, the simulated device's matrix; None with the hardware, whose matrix is not known
+    B : (n_out, n_in) float32 array, the simulated device's matrix; None with the hardware, because its matrix is not
+        known
 
     Raises
     ------
@@ -39,8 +40,8 @@ class LightOnOPU:
     Notes
     -----
     lightonml computes in float32. Results have the dtype of the input if it is a float. The linear mode of the
-    simulated device is Re(R x), without any intensity. With the hardware, the scale is what lightonml documents for its
-    "variance" rescaling. We have not compared it with a device.
+    simulated device is Re(R x), without any intensity. With the hardware, the scale is that of the "variance" rescaling
+    in lightonml's documentation. We have not compared this scale with a device.
     """
 
     def __init__(
@@ -86,8 +87,8 @@ class LightOnOPU:
     def intensity(self, x: np.ndarray, *, rng: np.random.Generator | None = None) -> np.ndarray:
         """|R x|^2 for a binary x, (m, n_out).
 
-        The simulated device returns it without noise and in units of intensity, the hardware in counts of its camera.
-        Draws nothing. Raises ValueError if x is not binary.
+        The simulated device returns it without noise and in units of intensity. The hardware returns it in counts of
+        its camera. Draws nothing. Raises ValueError if x is not binary.
         """
         return self._ask(self.driver.transform, binary_images(x, self.n_in), self._intensity_unit)
 

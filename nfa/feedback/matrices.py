@@ -1,7 +1,7 @@
 """Feedback matrices B[l]: their laws, the projection of the error through them, and the wiring of Figure 1.
 
 B[l] feeds layer l, but the superscripts of the sources differ. Lee & Kifer and Ohana et al. (Eq. 4) write B^{l+1} for
-it, Ohana et al. (Eqs. 8, 15) B^l. The top layer has no B, because it receives the error itself.
+this matrix, and Ohana et al. (Eqs. 8, 15) write B^l. The top layer has no B, because it receives the error itself.
 """
 
 from collections.abc import Callable
@@ -26,8 +26,8 @@ def draw(net: Net, *, law: str, scale: float, rng: np.random.Generator, at: str 
     ----------
     net : Net
     law : "normal", entries N(0, scale^2); "uniform", entries U(-scale, scale); "spectral", standard normal entries
-        rescaled to spectral norm ``scale`` (beta in the papers); "orthogonal", orthogonal columns of norm ``scale`` (in
-        a layer narrower than the output, orthogonal rows), uniform among all such matrices
+        rescaled to spectral norm ``scale`` (beta in the papers); "orthogonal", orthogonal columns of norm ``scale``,
+        uniform among all such matrices. In a layer narrower than the output, the rows are orthogonal
     scale : float > 0
     rng : numpy.random.Generator; entries are drawn in float64, layer 1 first, then cast to the network's dtype
     at : "h" or "z", the place at which B[l] e enters a layer with pooling (see `Net.pull`)
@@ -199,7 +199,7 @@ def check_feeds(B: list, layers: range) -> None:
 
 
 def wiring(mode: str, L: int, n_conv: int = 0) -> dict[int, tuple[str, str]]:
-    """Which matrix carries which signal into each layer: Figure 1 as a table.
+    """The matrix and the signal that enter each layer in the backward pass. This is Figure 1 as a table.
 
     Source: [lee2020:fig1] [ohana2021:fig1]
 

@@ -1,4 +1,4 @@
-"""The inputs of an OPU's mirrors and the noise after its camera: a ternary error becomes two binary images."""
+"""The inputs of an OPU's mirrors and the noise after its camera. A ternary error becomes two binary images."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from nfa.noise import normals_each
 
 
 def ternarize(e: np.ndarray, t: float) -> np.ndarray:
-    """+1 where e > t, -1 where e < -t, otherwise 0, in e's dtype: an error that two binary images can show.
+    """Entries of +1 above t, -1 below -t and otherwise 0, in e's dtype. Two binary images can show such an error.
 
     Source: [ohana2021:exp-ternary]
 
@@ -25,10 +25,10 @@ def ternarize(e: np.ndarray, t: float) -> np.ndarray:
 
 
 def ternarize_relative(e: np.ndarray, t: float) -> np.ndarray:
-    """The sign of entries of e whose size is at least t times the largest in its row, 0 for the others, in e's dtype.
+    """The signs of the entries of e with a size of at least t times the largest in the row, and 0 for other entries.
 
-    Ours. With a fixed threshold, as in `ternarize`, all errors of examples that the network has learnt become 0. Here,
-    t = 1 keeps the largest entry, and t = 0 the signs of all.
+    This function is ours. The result has e's dtype. With a fixed threshold, as in `ternarize`, all errors of examples
+    that the network has learnt become 0. Here, t = 1 keeps the largest entry, and t = 0 keeps the signs of all entries.
 
     Raises ValueError unless t is in [0, 1].
 
@@ -74,7 +74,7 @@ def binary_images(x, n_in):
 
 
 def distinct_rows(x):
-    """The different rows of a ternary or binary x, and for every row of x its index among them.
+    """The different rows of a ternary or binary x, and the index of every row of x among these different rows.
 
     With more than 33 columns, float64 cannot hold the rows as numbers of base 3, so all rows are returned.
     """
@@ -85,7 +85,7 @@ def distinct_rows(x):
 
 
 def noisy(p, std, rng):
-    """p plus independent normals of this std, None or 0 for none. Raises ValueError if they need an rng."""
+    """p plus independent normals of this std, or p if std is None or 0. Raises ValueError if noise needs an rng."""
     if not std:
         return p
     g = normals_each(needed(rng, f"noise_std={std}"), p.shape).astype(p.dtype)

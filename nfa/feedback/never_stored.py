@@ -1,8 +1,8 @@
 """Projections without a stored matrix, real for a rule's B[l] or complex for an OPU's medium.
 
-Every entry is a function of a key and its place, by Philox, because these random numbers need not be secret. Entries
-are computed tile by tile when they are needed, and then discarded. `nfa.kernels.projection` has the numba twin of
-`tile`.
+Philox computes every entry from a key and the entry's place. A cipher is not needed, because the matrix may be known.
+Entries are computed tile by tile when they are needed, and then discarded. `nfa.kernels.projection` has the numba
+version of `tile`.
 """
 
 import math
@@ -47,20 +47,22 @@ class Unstored:
     n_in, n_out : int >= 1, number of inputs and of outputs
     rng : numpy.random.Generator that draws the 128-bit key; the matrix is a function of this key
     scale : float > 0, std of the entries
-    make : function like `tile`; `nfa.kernels.projection` has a fast one
-    product : function like `numpy.matmul`; with `nfa.kernels.rows.matmul`, an example's result depends only on it
+    make : function like `tile`; `nfa.kernels.projection` has a fast version
+    product : function like `numpy.matmul`; with `nfa.kernels.rows.matmul`, an example's result depends only on the
+        example
 
     Raises
     ------
-    ValueError : for sizes below 1, for sizes whose product exceeds the numbers of a key (some 4e12 entries), or for a
-        scale that is not positive and finite
+    ValueError : for sizes below 1, for more entries than one key can generate (some 4e12), or for a scale that is not
+        positive and finite
 
     Notes
     -----
-    Takes the place of a feedback matrix: ``dfa(..., B=[None, Unstored(...), None], project=project_unstored)``. Entries
-    have float32's precision, and the result has e's dtype. Except for the result, no array has more than about ``TILE``
-    entries. Columns in which e is 0 for every example are not computed, so ternary errors take less time. Its spectral
-    norm is not known, so it does not work with the sensitivities of `nfa.sensitivity.dfa`, which need a matrix.
+    It takes the place of a feedback matrix, as in
+    ``dfa(..., B=[None, Unstored(...), None], project=project_unstored)``. Entries have float32's precision, and the
+    result has e's dtype. Except for the result, no array has more than about ``TILE`` entries. Columns in which e is 0
+    for every example are not computed, so ternary errors take less time. The spectral norm is not known. So you cannot
+    use it with the sensitivities of `nfa.sensitivity.dfa`, which need a matrix.
     """
 
     def __init__(
@@ -90,7 +92,7 @@ class Unstored:
             raise ValueError(f"a projection needs errors of shape (m, {self.n_in}), got {e.shape}")
         per_column = -(-self.n_out // GROUP)
         p = np.zeros((len(e), self.n_out), e.dtype)
-        width = TILE // GROUP  # number of columns that are added together, for every e
+        width = TILE // GROUP  # number of columns that are added at a time, for every e
         for start in range(0, self.n_in, width):
             columns = start + np.flatnonzero(e[:, start : start + width].any(axis=0))  # others add 0
             groups = max(1, min(per_column, TILE // (GROUP * max(1, len(columns)))))
@@ -135,5 +137,5 @@ class UnstoredMedium:
 
 
 def project_unstored(e: np.ndarray, B: Unstored, *, rng: np.random.Generator | None = None) -> np.ndarray:
-    """B e for each example: a rule's ``project`` if the list B has an `Unstored` for each hidden layer."""
+    """B e for each example. Use it as a rule's ``project`` if the list B has an `Unstored` for each hidden layer."""
     return B.project(e)

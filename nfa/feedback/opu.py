@@ -1,11 +1,11 @@
 r"""The optical processing unit (OPU): light scattered by a fixed random medium computes a random projection.
 
-`OPU` simulates it, and `nfa.feedback.lighton.LightOnOPU` drives LightOn's. Both offer ``project`` (ternary e),
-``linear`` and ``intensity`` (binary x), ``n_in`` and ``n_out``. Both take the place of a feedback matrix:
-``dfa(..., project=optical)``.
+`OPU` simulates an OPU, and `nfa.feedback.lighton.LightOnOPU` drives LightOn's. Both have the methods ``project`` (for a
+ternary e), ``linear`` and ``intensity`` (for a binary x). Both have the attributes ``n_in`` and ``n_out``. Both take
+the place of a feedback matrix, as in ``dfa(..., project=optical)``.
 
-1. Mirrors are lit or dark: x in {0, 1}^n_in lights some of n_in mirrors, and the anchor a is n_anchor further ones.
-2. The field at the camera's pixel j is (R x)_j, with R complex Gaussian and fixed: the medium.
+1. Mirrors are lit or dark. x in {0, 1}^n_in lights some of n_in mirrors. The anchor a lights n_anchor further mirrors.
+2. The field at the camera's pixel j is (R x)_j. The medium R is complex Gaussian and fixed.
 3. The camera measures intensities, I_x = |R x|^2, with shot noise, dark noise, saturation and rounding
    (`nfa.feedback.camera`).
 4. An intensity is not linear in x, but `nfa.feedback.camera.recover` computes B x from I_{x+a}, I_x and I_a.
@@ -36,13 +36,14 @@ class OPU:
     rng : numpy.random.Generator that draws the medium: Re R, then Im R, each (n_out, n_in + n_anchor) normals, or the
         keys of both
     scale : float > 0, std of the entries of B
-    n_anchor : int >= 1, mirrors of the anchor, which the data do not use. With more, dim pixels have less noise.
+    n_anchor : int >= 1, mirrors of the anchor, which the data do not use. With more mirrors, dim pixels have less
+        noise.
     camera : Camera, ideal if not given
     anchor_shot : whether every projection measures I_a again, or takes it from a noise-free calibration
     noise_std : float >= 0 or None, std of Gaussian noise added to every output of `linear`. This is the paper's model
-        and no property of the camera. `project`, the difference of two of these, has sqrt(2) noise_std.
+        and no property of the camera. The noise of `project`, a difference of two outputs, has std sqrt(2) noise_std.
     stored : if False, the medium is computed when needed and never stored as a whole, as in a real OPU. It is another
-        medium of the same law, whose entries have float32's precision.
+        medium of the same law, and its entries have float32's precision.
     make : function like `nfa.feedback.never_stored.tile`, for a medium that is not stored
     product : function like `numpy.matmul`; with `nfa.kernels.rows.matmul`, the field of an example depends only on that
         example
@@ -50,8 +51,8 @@ class OPU:
     Attributes
     ----------
     R : (n_out, n_in + n_anchor) complex array, entries with E|R_jk|^2 = 1; the anchor's columns are the last
-    B : (n_out, n_in) array, the real matrix by which an OPU without noise and rounding multiplies
-        (if the medium is not stored, R and B are computed as a whole on demand)
+    B : (n_out, n_in) array, the real matrix that an OPU without noise and rounding multiplies by. If the medium is not
+        stored, R and B are computed as a whole on demand
 
     Raises
     ------
@@ -61,7 +62,7 @@ class OPU:
     -----
     Guarantees: the entries of B are independent and N(0, scale^2). Without noise, saturation and rounding,
     ``linear(x)`` is x @ B.T up to rounding errors, and draws nothing. Results have the dtype of the input if it is a
-    float. Equal rows of x give the same light, which is computed once, because few ternary errors of a batch differ.
+    float. Equal rows of x give the same light. It is computed only once, because few ternary errors of a batch differ.
 
     Examples
     --------
@@ -136,7 +137,7 @@ class OPU:
         return self.camera.read(_square(self.field(x)), rng=rng).astype(x.dtype, copy=False)
 
     def linear(self, x: np.ndarray, *, rng: np.random.Generator | None = None) -> np.ndarray:
-        """B x, recovered from exposures with x and the anchor, with x, and (``anchor_shot``) with the anchor.
+        """B x, recovered from exposures with x and the anchor, with x, and for ``anchor_shot`` with the anchor.
 
         Source: [ohana2021:eq5] [ohana2021:eq10]
 
@@ -156,7 +157,7 @@ class OPU:
         return noisy(p.astype(x.dtype, copy=False)[which], self.noise_std, rng)  # (m, n_out)
 
     def project(self, e: np.ndarray, *, rng: np.random.Generator | None = None) -> np.ndarray:
-        """B e for a ternary e, as B e_+ - B e_- from two linear projections. The first has the first draws.
+        """B e for a ternary e, as B e_+ - B e_- from two linear projections. The first projection draws first.
 
         Source: [ohana2021:exp-twoproj]
 
@@ -177,7 +178,7 @@ def optical(
     threshold: float | None = None,
     rng: np.random.Generator | None = None,
 ) -> np.ndarray:
-    """Project each error by an OPU: a rule's ``project`` if the list B has an OPU for each hidden layer.
+    """Project each error by an OPU. Use it as a rule's ``project`` if the list B has an OPU for each hidden layer.
 
     Source: [ohana2021:exp-ternary] [ohana2021:exp-twoproj] [ohana2021:noise-negligible]
 

@@ -7,18 +7,19 @@ from collections.abc import Iterator
 OPENING, CLOSING = "([{⟨⌊⌈", ")]}⟩⌋⌉"
 SIGNS = "=<>≤≥≈≐∼∝≡←∈+−⊙·×"
 RELATION = r" (?=(?:[=<>≤≥≈≐∼∝≡←∈]|:=) )"
-# Where a line may end, and the rank of this place outside brackets: before a relation, a sum, a product, anywhere.
+# Places at which a line may end, and their ranks outside brackets: before a relation, a sum or a product, or at another
+# space.
 PLACES = {RELATION: 6, r" (?=[+−] )": 4, r" (?=[⊙·×] )": 2, rf"(?<![{SIGNS}])(?<!\blog)(?<!\bln)(?<!\bexp) ": -4}
 DEEP = 6  # penalty for a place within a bracket
-EARLY = 3  # penalty if the line is not half full, because otherwise the whole rest would go to the next line
+EARLY = 3  # penalty for a place in the first half of the line, so that lines are not too short
 FURTHER = 4  # additional indentation of a continued line, for each open bracket
 
 
 def broken(text: str, width: int) -> list[str]:
     """The lines of a formula, each within a width if there is a place to break. Continued lines are indented.
 
-    A break before a relation is better than before a plus or minus, then a product, then a space. A break outside
-    brackets is better than within, and a late break is better than an early one.
+    A break before a relation is best, then before a plus or minus, then before a product, then at a space. A break
+    outside brackets is better than a break within brackets. A late break is better than an early break.
 
     Parameters
     ----------
@@ -31,11 +32,11 @@ def broken(text: str, width: int) -> list[str]:
     ['f(a + b)', '    = c + d', '    + e']
     """
     lines, shown = text.split("\n"), []
-    least = FURTHER if len(lines) > 1 else 0  # indentation of its own further lines
+    least = FURTHER if len(lines) > 1 else 0  # indentation of further lines of the formula
     for line, *cases in _with_cases(lines):
         wide = cases and max(map(columns, (line, *cases))) > width
         if wide and (found := re.fullmatch(rf"(.*?)(?: ([{SIGNS}]))? *({{ .*)", line)):
-            head, sign, first = found.groups()  # the cases on their own lines, with the text before them
+            head, sign, first = found.groups()  # the cases begin on a new line below the text before them
             shown += _parts(head, width, least + FURTHER)
             line = " " * FURTHER + (f"{sign} " if sign else "") + first
             cases = [" " * line.index("{ ") + case.lstrip() for case in cases]
@@ -44,7 +45,7 @@ def broken(text: str, width: int) -> list[str]:
 
 
 def _with_cases(lines: list[str]) -> Iterator[list[str]]:
-    """Each line with the cases below its brace."""
+    """Each line, grouped with the cases below its brace."""
     group = lines[:1]
     for line in lines[1:]:
         begins = re.match(".*?(?={ )", group[0])
@@ -67,7 +68,7 @@ def _parts(line: str, width: int, indent: int) -> list[str]:
 
 
 def _places(line: str, width: int, within: int) -> list[tuple[int, int, int]]:
-    """The spaces of a line at which its beginning fits: their rank, their position, and the number of open brackets."""
+    """The possible breaks of a line whose first part fits: their rank, position, and number of open brackets."""
     depth, places = within, []
     for at, sign in enumerate(line):
         depth = max(0, depth + (sign in OPENING) - (sign in CLOSING))
@@ -84,5 +85,5 @@ def _indent(line: str) -> int:
 
 
 def columns(text: str) -> int:
-    """The number of columns of a text. Accents are above the sign before them."""
+    """The number of columns of a text. Accents need no column, because they are above the sign before them."""
     return sum(not unicodedata.combining(sign) for sign in text)

@@ -2,7 +2,7 @@
 
 ``papers/NAME/certificates/*.py`` are scripts that use only Python's standard library. This module reads them as files
 and never imports them. An item names its certificate in the field ``certificate``. Other items that are ``false`` or
-``conditional`` give in the field ``uncertified`` the reason why they have none.
+``conditional`` have the reason for the missing certificate in the field ``uncertified``.
 """
 
 from importlib.resources import files
@@ -23,11 +23,11 @@ def place(item: Item) -> str:
 
 
 def text(item: Item) -> str:
-    """The certificate of an item, as in its file.
+    """The text of an item's certificate.
 
     Raises
     ------
-    ValueError : if it has none. The message has one sentence, with the reason if there is one
+    ValueError : if the item has no certificate. The message has one sentence, with the reason
     """
     if not item.certificate:
         reason = item.uncertified or f"the verdict is {item.verdict}, so there is nothing to refute"

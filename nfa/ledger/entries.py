@@ -1,4 +1,4 @@
-"""A document and a statement of it, `Header` and `Item`, and the parser of the ledger's TOML files."""
+"""The classes for a document (`Header`) and a statement (`Item`), and the parser of the ledger's TOML files."""
 
 import math
 import re
@@ -33,7 +33,7 @@ TEXT_FIELDS = tuple(
 )
 LIST_FIELDS = ("aliases", "printed", "code")
 
-OURS = "ours"  # the document of our own statements, and its only verdict
+OURS = "ours"  # the name of the document of our own statements, and their only verdict
 NAME = r"[A-Za-z0-9][A-Za-z0-9.%-]*"
 PAPER = rf"(?:[a-z]+[0-9]{{4}}|{OURS})"
 ID = re.compile(rf"({PAPER}):({NAME})")
@@ -42,7 +42,7 @@ _TESTS = re.compile(rf"pytest\s+--eq\s+{PAPER}:{NAME}(?<!\.)")
 
 @dataclass(frozen=True)
 class Header:
-    """A document: the judged version and its text, caveats, and the parts that can be rerun and audited.
+    """A document: the judged version and its texts, caveats, and the parts that can be rerun and audited.
 
     Parameters
     ----------
@@ -50,8 +50,8 @@ class Header:
     caveats : facts to know about those texts
     essentials : facts that a user of the document must know, the most important first, at most ten
     order : position among the documents. Documents without an order come last, by name
-    rerun, repaired : (statement without its document, module:object) of the experiments that rerun statements, as
-        published and with sound mechanisms
+    rerun, repaired : pairs (statement without its document, module:object) for the experiments that rerun statements.
+        ``rerun`` uses the published mechanisms, and ``repaired`` uses sound mechanisms
     audits : module:object of each audit of the document
     """
 
@@ -87,8 +87,8 @@ class Item:
     uncertified: str = ""
     no_line: str = ""
     code: tuple[str, ...] = ()  # module:object, each once
-    anchors: tuple[tuple[str, str], ...] = ()  # (an entry of code, the text in the line of code that is the equation)
-    terms: tuple[tuple[str, str], ...] = ()  # (in print or in the claim, in the lines that the anchors name)
+    anchors: tuple[tuple[str, str], ...] = ()  # (an entry of code, text in the line of code with the equation)
+    terms: tuple[tuple[str, str], ...] = ()  # (in the formula or claim, in the lines of the anchors)
     tutorial: str = ""
     reason: str = ""
     reviewed: bool | None = None  # for our own statements, whether others have reviewed the proof
@@ -100,11 +100,11 @@ class Item:
 
     @property
     def tests(self) -> tuple[str, ...]:
-        """Sorted node ids of the tests that verify it, see `nfa.ledger.tests_json`."""
+        """Sorted node ids of the tests that verify the statement, see `nfa.ledger.tests_json`."""
         return tests_of((self.id, *self.aliases))
 
     def anchors_of(self, entry: str) -> tuple[str, ...]:
-        """The anchors that name the lines of an entry of ``code`` for this statement, see `nfa.ledger.lines`."""
+        """The anchors for an entry of ``code``. They name the lines for this statement, see `nfa.ledger.lines`."""
         return tuple(anchor for code, anchor in self.anchors if code == entry)
 
 
@@ -142,7 +142,7 @@ def parse(text: str) -> tuple[list[Header], list[Item]]:
 
 
 def in_the_clone(text: str) -> str:
-    """Mark each command in a text that runs tests of a statement, because only the clone has the tests.
+    """Mark each command that runs tests of a statement, because only a clone of the repository has the tests.
 
     Examples
     --------

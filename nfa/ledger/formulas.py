@@ -1,20 +1,20 @@
 r"""The ledger's display formulas.
 
-They are written once, as LaTeX for the site; the text for a terminal follows from it.
+They are written once, as LaTeX for the site. The text for a terminal is computed from the LaTeX.
 
 In a text of the ledger, a display formula is between ``$$`` and ``$$``, on lines that begin with spaces. A formula
 within a line is between ``$`` and ``$``.
 
-Symbols and accents are those of pylatexenc. This module decides their places:
+The symbols and accents are from pylatexenc. This module decides their places:
 
 - An exponent is raised if all its signs have a raised form.
-- ``\frac{a}{b}`` is a/b with the brackets that it needs.
-- ``\\`` ends a line, and a row of cases is below the row before it.
-- A matrix is its rows in brackets, (a, b; c, d).
+- ``\frac{a}{b}`` becomes a/b, with brackets where they are necessary.
+- ``\\`` ends a line, and each row of cases is below the previous row.
+- A matrix becomes its rows in brackets, (a, b; c, d).
 - The text of a brace below a term follows the term in braces.
-- A space of the source is a space, except for the space that ends a Greek letter's name.
+- A space of the source stays a space, except for the space that ends a Greek letter's name.
 
-Bold and upright letters are plain letters. The sizes of brackets matter only on the site.
+Bold and upright letters become plain letters. The sizes of brackets matter only on the site.
 """
 
 import re
@@ -42,7 +42,7 @@ DISPLAY = re.compile(r"(?m)^( +)\$\$((?s:.+?))\$\$(.*)$")
 INLINE = re.compile(r"(?<![$\\])\$([^$]+)\$(?!\$)")
 RAISED = dict(zip("0123456789+-−*abcdefghijklmnoprstuvwxyzᵀ", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻*ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻᵀ", strict=True))
 LOWERED = dict(zip("0123456789", "₀₁₂₃₄₅₆₇₈₉", strict=True))
-FUNCTIONS = frozenset("min max log ln exp det sup inf arg Pr".split())  # their names are written out
+FUNCTIONS = frozenset("min max log ln exp det sup inf arg Pr".split())  # functions that are written with their names
 SYMBOLS = {
     "top": "ᵀ", "intercal": "ᵀ", "mid": "|", "|": "‖", "parallel": "‖", "{": "{", "}": "}", ",": " ", ";": " ",
     ":": " ", "!": "", "quad": "\t", "qquad": "\t", "\\": "\n", "varepsilon": "ε", "phi": "φ", "ell": "ℓ", "sum": "Σ",
@@ -56,10 +56,10 @@ SIZES = re.compile(
 FONTS = frozenset("operatorname mathbf mathrm mathsf mathit boldsymbol bm text mbox".split())
 NO_FACTOR = ")]},.;:=<>≤≥≈←∈+−|‖\n"  # a fraction before one of these signs needs no brackets
 SOFT = "\v"  # the space that ends a letter's name: a space before a sign, and nothing before a letter
-NAME = "\x04"  # before a function's name; it becomes a space after a letter or bracket
-KEPT = "\xa0"  # a space between words, which also stays below and above a sign
+NAME = "\x04"  # marks the start of a function's name; after a letter or bracket, it becomes a space
+KEPT = "\xa0"  # a space between words; it stays also in a subscript or superscript
 RELATIONS = frozenset("≤≥≈∈←⊙×−+=≐∼≡≠∝⊆⊂≪")  # relations have spaces around them
-BRACE, ROW, CELL = "\x01", "\x02", "\x03"  # before the cases, between two of them, and within one
+BRACE, ROW, CELL = "\x01", "\x02", "\x03"  # marks before the cases, between two cases, and between the parts of a case
 UNDER = "⏟"  # marks a brace below a term
 ACCENTS = {"hat": "\u0302", "tilde": "\u0303", "bar": "\u0304", "dot": "\u0307"}
 _COMMANDS = get_default_latex_context_db()
@@ -67,13 +67,13 @@ _ARGUMENTS = {"binom": 2, "stackrel": 2, "underset": 2, "underbrace": 1, "substa
 _COMMANDS.add_context_category("ledger", [std_macro(name, None, n) for name, n in _ARGUMENTS.items()], prepend=True)
 _SYMBOLS, _TEXT = default_symbols(), LatexNodes2Text()
 
-# A number, or a letter with the signs above and below it.
+# A number, or a letter with its superscripts, subscripts and accents.
 INDEX = rf"(?:['{''.join(RAISED.values())}{''.join(LOWERED.values())}]|[_^](?:min|max|\w|{{[^}}]*}}))"
 ONE = re.compile(rf"\d+|[√∂]?[^\W\d_][\u0302-\u0307]?{INDEX}*")
 
 
 class _Fraction(str):
-    """A fraction. It gets brackets if it is a factor."""
+    """A fraction as text. It gets brackets if it is a factor."""
 
 
 def spelled(text: str) -> str:
@@ -110,7 +110,7 @@ def in_text(latex: str) -> str:
     'Δ ≤ (2 γ_l/m) √((1 + τ_h²) L)'
     """
     latex = SIZES.sub("", " ".join(latex.split()))
-    for name, bar in (("Vert", r"\\|"), ("vert", "|")):  # these have the spaces of a bracket
+    for name, bar in (("Vert", r"\\|"), ("vert", "|")):  # a space inside these bars is removed, as inside brackets
         latex = re.sub(rf"\\l{name}(?![A-Za-z]) *| *\\r{name}(?![A-Za-z])", bar, latex)
     try:
         nodes = LatexWalker(latex, _COMMANDS, tolerant_parsing=False).get_latex_nodes()[0]
@@ -127,7 +127,7 @@ def in_text(latex: str) -> str:
 
 
 def _cases(line: str) -> str:
-    """A line with its cases below each other. The text after the first & of each case is also aligned."""
+    """A line with its cases below each other. The texts after the first & of the cases are also aligned."""
     head, brace, text = line.partition(BRACE)
     if not brace:
         return line
@@ -138,7 +138,7 @@ def _cases(line: str) -> str:
 
 
 def _parts(nodes: Iterable[LatexNode]) -> Iterator[str]:
-    """The parts of a formula as text. "^" and "_" come before the parts that they raise or lower."""
+    """The parts of a formula as text. A "^" or "_" comes before the part that it raises or lowers."""
     for node in nodes:
         if isinstance(node, LatexCharsNode):
             yield from re.sub(":=|[=<>]", r" \g<0> ", node.chars.replace("-", "−"))
@@ -244,7 +244,7 @@ def _moved(how: str, part: str) -> str:
 
 
 def _one(text: str) -> bool:
-    """Whether a text is one unit: a number, or a letter or a bracket with the signs above and below it."""
+    """Whether a text is one unit: a number, or a letter or bracket with its superscripts and subscripts."""
     text = text.replace(SOFT, "")
     bracket = re.sub(f"{INDEX}*$", "", text.removeprefix("√"))
     if ONE.fullmatch(text) or re.fullmatch(rf"(‖[^‖]*‖|\|[^|]*\|){INDEX}*", text):

@@ -1,4 +1,4 @@
-"""The lines of an object that are an equation, and the part of its source that a reader of the equation needs."""
+"""The lines of an object that compute an equation, and the part of the source that a reader of the equation needs."""
 
 import ast
 import textwrap
@@ -14,32 +14,32 @@ SPAN = " ... "  # between the first and the last of several lines
 class Line:
     """A line of an object's source, without the indentation of its class."""
 
-    number: int  # in its file, from 1
+    number: int  # in the file, from 1
     text: str
-    marked: bool  # whether it is the equation, or a part of it
+    marked: bool  # whether the line computes the equation or a part of it
 
 
 def lines_of(code: str, anchors: Iterable[str] = (), *, whole: bool = False) -> tuple[list[Line], bool]:
-    """The signature and body of an object, with the lines that the anchors name marked.
+    """The signature and body of an object. The lines that the anchors name are marked.
 
     Parameters
     ----------
     code : str, ``module:object`` as in the ledger
-    anchors : texts that each occur in one line, outside docstrings; spaces do not matter. ``A ... B`` names the lines
-        from that of A to that of B
+    anchors : texts. Each text occurs in exactly one line outside docstrings. Spaces do not matter. ``A ... B`` names
+        the lines from the line with A to the line with B
     whole : bool, whether docstrings and checks are included
 
     Returns
     -------
     lines : list of `Line`
-    checked : bool, whether checks of the arguments were left out. A check is a statement that calls ``require`` or a
-        function whose name begins with ``check`` or ``no_``, or that ends in raising under a condition. Loops over such
-        statements are checks, too. So are an ``else`` that raises, a ValueError raised at the end, and methods that do
-        nothing else. Marked lines are never left out, and neither is the whole content of a function
+    checked : bool, whether checks of the arguments were left out. A check calls ``require`` or a function with a name
+        that begins with ``check`` or ``no_``, or it raises under a condition. A loop over such statements is a check,
+        too. The same holds for an ``else`` that raises, for a ValueError raised at the end, and for a method that
+        contains only checks. Marked lines are never left out. The whole content of a function is also never left out
 
     Raises
     ------
-    ValueError : if there is no such object, or if an anchor is not in exactly one of its lines
+    ValueError : if there is no such object, or if an anchor does not occur in exactly one line of the object
     """
     _, first, source = source_of(code)
     source = textwrap.dedent(source)
@@ -61,7 +61,7 @@ def lines_of(code: str, anchors: Iterable[str] = (), *, whole: bool = False) -> 
 
 
 def runs(lines: Iterable[Line]) -> list[list[Line]]:
-    """The lines in pieces that are marked or not. Marked lines that are apart in the file are separate pieces."""
+    """The lines in pieces, marked or not. Marked lines that are not adjacent in the file are separate pieces."""
     pieces: list[list[Line]] = []
     for line in lines:
         above = pieces[-1][-1] if pieces else None
@@ -93,7 +93,7 @@ def _lines(nodes: Iterable[ast.stmt]) -> Iterator[int]:
 
 
 def _docstrings(tree: ast.Module) -> Iterator[ast.stmt]:
-    """The docstrings of functions and classes that have more than a docstring, and the strings below assignments."""
+    """The docstrings of functions and classes that contain more than a docstring, and strings below assignments."""
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module):
@@ -101,7 +101,7 @@ def _docstrings(tree: ast.Module) -> Iterator[ast.stmt]:
 
 
 def _checks(tree: ast.Module, marked: set[int]) -> Iterator[int]:
-    """The lines of the checks of all functions except those that do nothing else, and of methods that only check."""
+    """The lines of checks in functions that do more than check, and the lines of methods that only check."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not _checks_by_name(node.name):
             yield from _checks_of(node.body, marked)
@@ -112,7 +112,7 @@ def _checks(tree: ast.Module, marked: set[int]) -> Iterator[int]:
 
 
 def _checks_of(body: list[ast.stmt], marked: set[int]) -> Iterator[int]:
-    """The lines of the checks among some statements, and among the statements in their branches and loops."""
+    """The lines of the checks among some statements, and in the branches and loops of these statements."""
     does = _does(body)
     checks = list(filter(_is_check, does))
     yield from _unmarked(checks, marked) if len(checks) < len(does) else ()
@@ -120,7 +120,7 @@ def _checks_of(body: list[ast.stmt], marked: set[int]) -> Iterator[int]:
         if isinstance(stmt, ast.If | ast.For | ast.While | ast.With) and stmt not in checks:
             yield from _checks_of(stmt.body, marked)
             otherwise = getattr(stmt, "orelse", [])
-            if len(otherwise) == 1 and isinstance(otherwise[0], ast.Raise):  # with the line of the else
+            if len(otherwise) == 1 and isinstance(otherwise[0], ast.Raise):  # this includes the line of the else
                 yield from range((stmt.body[-1].end_lineno or 0) + 1, (otherwise[0].end_lineno or 0) + 1)
             else:
                 yield from _checks_of(otherwise, marked)

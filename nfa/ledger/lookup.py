@@ -1,4 +1,4 @@
-"""Queries of the ledger: its statements, one statement by its name, the header of a document, the progress."""
+"""Queries of the ledger: all statements, a statement by its name, the header of a document, the counts of verdicts."""
 
 import math
 import re
@@ -9,11 +9,11 @@ from itertools import chain, pairwise, takewhile
 
 from nfa.ledger.entries import OURS, VERDICTS, Header, Item, check_names, parse
 
-# The verdicts that are findings, by their importance for a user of the statement. The other verdicts are no findings.
+# The verdicts that are findings, by their importance for a user of the statement. The other verdicts are not findings.
 FINDINGS = ("false", "conditional", "differs", "unproven", "conjecture", "ambiguous", "typo")
-PROVED = ("theorem", "proposition", "lemma")  # the kinds that others build on
+PROVED = ("theorem", "proposition", "lemma")  # kinds of statements on which other statements depend
 
-# The long forms that a reader may write, and the short forms in ids.
+# The words that a reader may write, and the short forms in ids.
 SHORT = {
     "equation": "eq", "definition": "def", "theorem": "thm", "proposition": "prop", "lemma": "lem", "remark": "rem",
     "figure": "fig", "conjecture": "conj", "algorithm": "alg", "assumption": "asm", "section": "sec", "footnote": "fn",
@@ -21,7 +21,7 @@ SHORT = {
 
 
 def texts() -> dict[str, str]:
-    """The TOML of each folder of `nfa.papers`, read without importing it, and last that of theorems from elsewhere.
+    """The TOML files of the folders of `nfa.papers`, and last the file of theorems from other sources.
 
     Returns
     -------
@@ -61,7 +61,7 @@ def _names() -> dict[str, Item]:
 
 
 def plain(text: str) -> str:
-    """The spelling that names are looked up with: ``lee2020:Lemma 3`` and ``lee2020:lem3`` are the same."""
+    """The spelling with which names are found. ``lee2020:Lemma 3`` and ``lee2020:lem3`` have the same spelling."""
     text = re.sub(r"[\s()]+", "", text.lower())
     for word, short in SHORT.items():
         text = re.sub(rf"(?<=:){word}s?\.?(?=[\d.a-z]*\d)|(?<=:){short}\.(?=\d)", short, text)
@@ -69,24 +69,24 @@ def plain(text: str) -> str:
 
 
 def papers() -> list[str]:
-    """Names of the documents, of our own statements and of the sources from elsewhere, in the order of the ledger."""
+    """Names of the documents, of our own statements and of the other sources, in the order of the ledger."""
     return list(_ledger()[0])
 
 
 def documents() -> list[str]:
-    """Names of the judged documents, each a folder of `nfa.papers`, in the order of their headers."""
+    """Names of the judged documents, in the order of their headers. Each document is a folder of `nfa.papers`."""
     return list(takewhile(lambda paper: paper != OURS, papers()))
 
 
 def items(paper: str | None = None) -> list[Item]:
-    """Every statement in the order of the ledger, or those of one document. Raises ValueError if it is unknown."""
+    """Every statement in the order of the ledger, or of one document. Raises ValueError for an unknown document."""
     if paper is not None:
         header(paper)
     return [item for item in _ledger()[1].values() if paper in (None, item.paper)]
 
 
 def header(paper: str) -> Header:
-    """The header of a document: the judged version, its text, and caveats.
+    """The header of a document: the judged version, its texts, and caveats.
 
     Raises
     ------
@@ -108,7 +108,7 @@ def find(text: str) -> Item:
 
     Raises
     ------
-    ValueError : if there is no such statement. The message names similar ones
+    ValueError : if there is no such statement. The message names similar names
 
     Examples
     --------
@@ -122,7 +122,7 @@ def find(text: str) -> Item:
 
 
 def select(text: str) -> list[Item]:
-    """The statements that a name refers to: those of a whole document, all lines of an algorithm, or only one.
+    """The statements to which a name refers: a whole document, all lines of an algorithm, or one statement.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def select(text: str) -> list[Item]:
 
     Raises
     ------
-    ValueError : if the name refers to nothing. The message names similar ones
+    ValueError : if the name refers to no statement. The message contains similar names
 
     Examples
     --------
@@ -175,9 +175,10 @@ def _meant(name: str, known: Iterable[str], what: str = "") -> str:
 
 
 def findings(items: Iterable[Item]) -> list[Item]:
-    """The items that are findings, by importance: false statements first, theorems before other kinds, and typos last.
+    """The items that are findings, by importance: false statements first and typos last.
 
-    Items of equal importance stay in the given order.
+    For each verdict, theorems, propositions and lemmas come before other kinds. Items of equal importance stay in the
+    given order.
     """
     found = [item for item in items if item.verdict in FINDINGS]
     return sorted(found, key=lambda item: (FINDINGS.index(item.verdict), item.kind not in PROVED))

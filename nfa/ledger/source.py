@@ -1,4 +1,4 @@
-"""Find the lines that define a ledger entry ``module:object``, without running them."""
+"""Find the lines that define a ledger entry ``module:object``, without running these lines."""
 
 import ast
 import os
@@ -15,18 +15,18 @@ def source_of(code: str) -> tuple[str, int, str]:
 
     Parameters
     ----------
-    code : str, ``module:object`` as in the ledger; the object may be a function, a class, a method
-        (``module:Class.method``) or a name assigned at the top of the module
+    code : str, ``module:object`` as in the ledger. The object may be a function, a class, a method
+        (``module:Class.method``) or a name that is assigned at the top of the module or class
 
     Returns
     -------
     file : str, path relative to the folder that contains the package, such as ``nfa/network/ops.py``
     line : int, first line, counted from 1, including decorators and the comment above an assignment
-    source : str, its lines
+    source : str, the lines of the object
 
     Raises
     ------
-    ValueError : if there is no such module, or if it has no such object
+    ValueError : if there is no such module, or if the module has no such object
 
     Examples
     --------
@@ -48,7 +48,7 @@ def source_of(code: str) -> tuple[str, int, str]:
     raise ValueError(f"there is no {name!r} in module {module}, but the ledger entry {code!r} needs it")
 
 
-@cache  # one module has the code of many statements
+@cache  # many statements have their code in the same module
 def definitions(text: str) -> tuple[tuple[str, int, int], ...]:
     """Every function, class, method and assignment of a module: (qualified name, first line, last line)."""
     return tuple(_walk(ast.parse(text).body, "", text.splitlines()))
@@ -72,7 +72,7 @@ def _walk(body: list[ast.stmt], prefix: str, lines: list[str]) -> Iterator[tuple
                 and isinstance(below.value, ast.Constant)
                 and isinstance(below.value.value, str)
             ):
-                last = below.end_lineno or last  # the string under an assignment is its docstring
+                last = below.end_lineno or last  # a string below an assignment is its docstring
             for target in targets:
                 for name in ast.walk(target):
                     if isinstance(name, ast.Name):

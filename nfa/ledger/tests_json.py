@@ -1,9 +1,9 @@
 """The tests that verify each statement, read from the ``verifies`` marks in ``tests/``.
 
-A checkout reads the marks when they are needed. A wheel has no tests, so setup.py writes the result of `scan` into the
-``tests.json`` of the wheel. The files are read and not run, so the result does not depend on the installed libraries or
-the selected tests. This module imports nothing from nfa, because setup.py runs it before nfa and its libraries are
-installed.
+In a checkout, this module reads the marks when they are needed. A wheel has no tests, so setup.py writes the result of
+`scan` into the ``tests.json`` of the wheel. The files of tests are read and not run. So the result does not depend on
+the installed libraries or the selected tests. This module imports nothing from nfa, because setup.py runs it before nfa
+and its libraries are installed.
 """
 
 import ast
@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import TypeGuard
 
-FILE = Path(__file__).resolve().with_name("tests.json")  # in a wheel and in an unpacked sdist
+FILE = Path(__file__).resolve().with_name("tests.json")  # this file exists in a wheel and in an unpacked sdist
 CHECKOUT = FILE.parents[2]
 
 
@@ -47,7 +47,7 @@ def scan(root: Path) -> dict[str, list[str]]:
 
     Raises
     ------
-    ValueError : if a mark does not give its ids as plain strings, or if it is at a place where it marks no test
+    ValueError : if a mark does not give its ids as plain strings, or if its place is not at a test
     """
     marked: dict[str, list[str]] = {}
     for file, text in _marked_files(root):
@@ -68,7 +68,7 @@ def _built() -> dict[str, list[str]]:
 
 @cache
 def _marked_files(root: Path) -> list[tuple[str, str]]:
-    """The path from the root and the text of every file of tests that has a mark."""
+    """The path (relative to the root) and the text of every file of tests with a mark."""
     texts = [(path, path.read_text(encoding="utf-8")) for path in sorted((root / "tests").rglob("test_*.py"))]
     return [(path.relative_to(root).as_posix(), text) for path, text in texts if "verifies" in text]
 

@@ -1,6 +1,7 @@
 """Networks: layers, activations and losses, and the networks of the papers by name.
 
-`net` has the network and its passes, `ops` has activations and losses, and `dense`, `conv2d` and `pooling` have layers.
+`net` contains the network and its passes, `ops` the activations and losses, and `dense`, `conv2d` and `pooling` the
+layers.
 """
 
 from nfa.network.architectures import (

@@ -78,11 +78,12 @@ def dpulr2024_resnet5(in_shape=(3, 32, 32), padding="same", pooled=True, **setti
 
     Notes
     -----
-    The convolutions have 224, 1,168, 4,640 and 9,248 parameters, biases included, on images of 3 channels. "The
-    residual connection is between the third and fourth": the input of convolution 4 is added to its output, so
-    convolution 4 must be padded and cannot be pooled. Our readings of what the paper does not state: 2x2 pooling after
-    the other three, padding, the sum after ReLU, and one dense layer upon all of it. This layer has 512 inputs, and
-    there are 20,410 parameters in all.
+    The convolutions have 224, 1,168, 4,640 and 9,248 parameters, biases included, on images of 3 channels. In the
+    paper, "the residual connection is between the third and fourth". So the input of convolution 4 is added to its
+    output, and convolution 4 must be padded and cannot be pooled. The paper does not state the pooling, the padding,
+    the place of the sum and the dense layer. Our readings are 2x2 pooling after the other three convolutions, padding,
+    the sum after ReLU, and one dense layer above the sum. This layer has 512 inputs, and the network has 20,410
+    parameters.
     """
     c1, c2, c3 = (Conv2d(n, 3, padding=padding) for n in (8, 16, 32))
     below = [(c, relu, MaxPool(2)) if pooled else (c, relu) for c in (c1, c2, c3)]
@@ -90,12 +91,12 @@ def dpulr2024_resnet5(in_shape=(3, 32, 32), padding="same", pooled=True, **setti
 
 
 def dpulr2024_resnet5_unpooled(in_shape=(3, 32, 32), **settings) -> Net:
-    """`dpulr2024_resnet5` without pooling. The dense layer reads 32,768 numbers, and there are 342,970 parameters."""
+    """`dpulr2024_resnet5` without pooling. The dense layer reads 32,768 values, and there are 342,970 parameters."""
     return dpulr2024_resnet5(in_shape, pooled=False, **settings)
 
 
 def dpulr2024_resnet5_valid(in_shape=(3, 32, 32), **settings) -> Net:
-    """`dpulr2024_resnet5` with padding only in convolution 4. The dense layer reads 128 numbers."""
+    """`dpulr2024_resnet5` with padding only in convolution 4. The dense layer reads 128 values."""
     return dpulr2024_resnet5(in_shape, padding="valid", **settings)
 
 
@@ -107,7 +108,7 @@ def berthier2019_logistic(in_shape=(2000,), **settings) -> Net:
     return Net(in_shape, [(Dense(1, bias=False),)], **settings)
 
 
-# By name. A network that takes in_shape is built for the shape of the data.
+# The networks by name. A network that takes in_shape is built for the shape of the data.
 ARCHITECTURES: dict[str, Callable[..., Net]] = {
     "ohana2021": ohana2021,
     "lee2020-fc-fmnist": lee2020_fc_fmnist,

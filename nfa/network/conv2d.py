@@ -1,4 +1,4 @@
-"""The convolution as the affine map of a layer: Conv2d has the methods that `dense` describes for every map."""
+"""The convolution as the affine map of a layer. Conv2d has the methods that `dense` describes for every map."""
 
 import math
 from dataclasses import dataclass, field, replace
@@ -14,7 +14,7 @@ from nfa.network.per_example import Terms
 
 Padding = Pair | Literal["valid", "same"]
 
-# Largest number of entries of all examples' own terms that are kept. With more entries, a rule forms the terms twice.
+# Largest number of entries of all terms of a batch that a rule keeps. With more entries, it forms the terms twice.
 _TERMS_AT_ONCE = 1 << 25
 
 
@@ -27,11 +27,11 @@ class Conv2d:
     c_out : int >= 1, output channels
     k : int or (rows, columns) >= 1, the kernel's size
     stride : int or (rows, columns) >= 1
-    padding : int or (rows, columns) >= 0 zeros on each side; "valid" is 0; "same" gives ceil(H / stride) rows. If the
-        number of zeros is odd, the extra zero is below and to the right
-    ops : an object with the functions of `nfa.network.convolution`. `nfa.kernels.conv` is such an object for kernels
-        that move by one; other kernels use the functions of `nfa.network.convolution`. `nfa.kernels.rows`, with its
-        ``ANY_STRIDE``, is such an object for all kernels
+    padding : int or (rows, columns) >= 0, zeros on each side. "valid" is 0, and "same" gives ceil(H / stride) rows. If
+        the number of zeros is odd, the extra zero is below and to the right
+    ops : an object with the functions of `nfa.network.convolution`. `nfa.kernels.conv` is such an object for stride 1.
+        For another stride, the convolution then uses `nfa.network.convolution`. `nfa.kernels.rows`, with its
+        ``ANY_STRIDE``, is such an object for every stride
 
     Raises
     ------
@@ -151,7 +151,7 @@ class Conv2d:
         return self._fast.add_up(kept, self.k, weights_in(kept[0][1].dtype, weight))  # (c_out, c_in, k_0, k_1)
 
     def weighed_b(self, dz: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """The direction for b with a weight (m,) for each example's term, which is formed first as for `weighed_W`."""
+        """The direction for b with a weight (m,) for each example's term, which is formed first, as in `weighed_W`."""
         return scale_rows(self._fast.over_positions(dz), weight).sum(axis=0)  # (c_out,)
 
     def norms2(self, dz: np.ndarray, h: np.ndarray, kept: Kept | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -159,7 +159,7 @@ class Conv2d:
 
         They are not finite if they overflow the dtype.
 
-        ``kept`` collects (examples, their terms) if these are formed, for `add_up`.
+        If the terms are formed, ``kept`` collects pairs (examples, their terms) for `add_up`.
         """
         W2 = self._fast.norms2(dz, h, self.k, self.stride, self.pad, kept)
         return W2, np.square(self._fast.over_positions(dz)).sum(axis=1)
@@ -185,10 +185,10 @@ class Conv2d:
 
         Notes
         -----
-        This bound is ours, because the paper's derivation is in a supplement that we have not seen. Let h_t be the
-        input as read by place t of the kernel, (c_in, P). Then ||dz h_t^T||_F <= ||dz|| ||h_t|| by Cauchy and Schwarz.
-        Summed over t, every pixel of h counts at most ceil(k_0 / s_0) ceil(k_1 / s_1) times. A bias sums its channel's
-        positions.
+        This bound is ours, because the paper's derivation is in a supplement that we have not seen. Let h_t, (c_in, P),
+        be the part of the input that place t of the kernel reads. Then ||dz h_t^T||_F <= ||dz|| ||h_t|| by Cauchy and
+        Schwarz. In the sum over t, every pixel of h counts at most ceil(k_0 / s_0) ceil(k_1 / s_1) times. The
+        derivative of a bias is the sum of dz over the positions of its channel.
         """
         (p, q), (s, t) = self._sizes
         return math.sqrt(-(-p // s) * -(-q // t)), math.sqrt(positions or math.prod(self.out_shape[1:]))

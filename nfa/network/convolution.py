@@ -1,9 +1,9 @@
 """The operations of the convolution for a whole batch, by patches in columns and matrix products.
 
-`Conv2d` calls these functions by its attribute ``ops``. `nfa.kernels.conv` has numba versions of them. In all of them,
-W is (c_out, c, k_0, k_1), h is (m, c, H, W) and dz is (m, c_out, H', W'). k and stride are (rows, columns), each >= 1,
-and pad is the number of zeros (above, below, left, right). U are the patches of an example, one in each column. The
-example's term is dz U^T.
+`Conv2d` calls these functions through its attribute ``ops``. `nfa.kernels.conv` has faster versions of them. In all of
+them, W is (c_out, c, k_0, k_1), h is (m, c, H, W) and dz is (m, c_out, H', W'). The sizes k and stride are (rows,
+columns), each at least 1. The argument pad has the numbers of zeros (above, below, left, right). U is the matrix of the
+patches of an example, one patch in each column. The example's term is dz U^T.
 """
 
 import math
@@ -19,14 +19,14 @@ Pad = tuple[int, int, int, int]
 Kept = list[tuple[slice, np.ndarray]]
 
 # Largest number of entries of the patches U in memory. U repeats each pixel k_0 k_1 times, so a batch of patches is
-# large and soon exceeds the cache. Second: from this number of entries in a patch's row, products row by row are faster
+# large and soon exceeds the cache. If a row of a patch has at least _LEAST_ROW entries, products row by row are faster
 # than one product on whole patches.
 _COLUMNS_AT_ONCE = 1 << 19
 _LEAST_ROW = 32
 
 
 def _by_rows(c: int, k: Sizes, stride: Sizes) -> bool:
-    """Whether the kernel's rows read slices of one array (`im2col.lower`), and this is faster with c channels."""
+    """Whether the kernel's rows can read slices of one array (`im2col.lower`) and this is faster with c channels."""
     return stride[0] == 1 and c * k[1] >= _LEAST_ROW
 
 
@@ -44,7 +44,7 @@ def _join(parts: np.ndarray, k: Sizes) -> np.ndarray:
 
 
 def _patches(h: np.ndarray, k: Sizes, stride: Sizes, pad: Pad) -> Iterator[tuple[slice, list[np.ndarray]]]:
-    """For parts of the batch whose patches fit into memory: (examples, the patches that each part of W reads)."""
+    """Pairs (examples, the patches that each part of W reads), for parts of the batch that fit into memory."""
     _, c, H, W = (*h.shape[:2], h.shape[2] + pad[0] + pad[1], h.shape[3] + pad[2] + pad[3])
     by_rows = _by_rows(c, k, stride)
     columns = (W - k[1]) // stride[1] + 1
@@ -102,9 +102,9 @@ def weighed(dz: np.ndarray, h: np.ndarray, k: Sizes, stride: Sizes, pad: Pad, we
 
     A term of weight 0 is omitted, even if it is not finite.
 
-    Each term is formed first, as for its norm, and weighed afterwards. The positions of a term can cancel. If dz were
-    weighed first, rounding could prevent this cancellation, and the sum could differ from the term whose norm was
-    computed.
+    Each term is formed first, as for its norm, and weighed afterwards. The summands of a term can cancel. If dz were
+    weighed first, rounding could prevent this cancellation. The sum could then differ from the term that the norm
+    belongs to.
     """
     d = _flat(dz)
     dW = _no_parts(dz, h, k, stride)
@@ -119,9 +119,10 @@ def weighed(dz: np.ndarray, h: np.ndarray, k: Sizes, stride: Sizes, pad: Pad, we
 def norms2(dz: np.ndarray, h: np.ndarray, k: Sizes, stride: Sizes, pad: Pad, kept: Kept | None = None) -> np.ndarray:
     """For each example, the squared norm of its term in `outer`, (m,). It is not finite if it overflows the dtype.
 
-    ||d U^T||_F^2 = <d^T d, U^T U>, and the side with fewer products is computed. But the left side is computed if the
-    terms of the right side cancel or overflow the dtype, because then the right side can be nothing but rounding error,
-    of either sign. ``kept`` collects (examples, their terms d U^T) if all of these are formed, for `add_up`.
+    The identity is ||d U^T||_F^2 = <d^T d, U^T U>. The function computes the side with fewer products. But if the
+    summands of the right side cancel or overflow the dtype, it computes the left side. The right side can then be only
+    a rounding error of either sign. If all terms are formed, ``kept`` collects pairs (examples, their terms d U^T) for
+    `add_up`.
     """
     d = _flat(dz)
     c_out, patch, positions = d.shape[1], h.shape[1] * math.prod(k), d.shape[2]

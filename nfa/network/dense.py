@@ -1,12 +1,11 @@
 """The affine maps of a layer with their adjoints: Dense, and Conv2d from `nfa.network.conv2d`.
 
-A map has three operations for z = W h + b: the value itself (`affine`), its adjoint with respect to h (`transpose`,
-which carries a vector at z[l] back to h[l-1]), and its adjoint with respect to the parameters (`outer`, a sum over
-examples). `norms2` computes the squared norm of each example's own term in that sum, if possible without forming the
-term.
+A map has three operations for z = W h + b. `affine` computes the value. `transpose` is the adjoint with respect to h
+and carries a vector at z[l] back to h[l-1]. `outer` is the adjoint with respect to the parameters, a sum over examples.
+`norms2` computes the squared norm of each example's own term in that sum, if possible without forming the term.
 
-You describe a map without the shape of its input (``Dense(512)``, ``Conv2d(64, 5)``), and a `nfa.network.Net` binds the
-shape. Rows are examples: h is (m, ...), and images are (m, c, H, W).
+You describe a map without the shape of its input, as in ``Dense(512)`` and ``Conv2d(64, 5)``. A `nfa.network.Net` binds
+the shape. Rows are examples: h is (m, ...), and images are (m, c, H, W).
 """
 
 import math
@@ -33,8 +32,7 @@ class Dense:
     ----------
     n_out : int >= 1, number of outputs n_l
     bias : whether there is a bias. Without it, z = W h, and b[l] and its direction have no entries
-    ops : an object with ``matmul`` for the products of an example's own pass, `affine` and `transpose` (for example
-        `nfa.kernels.rows`)
+    ops : an object with ``matmul`` for the products in `affine` and `transpose`, for example `nfa.kernels.rows`
 
     Raises
     ------
@@ -114,7 +112,7 @@ class Dense:
         return self.outer_b(scale_rows(dz, weight))  # (n_l,)
 
     def norms2(self, dz: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """For each example, ||dz h^T||_F^2 = ||dz||^2 ||h||^2, and ||dz||^2: two (m,) arrays; inf if they overflow.
+        """The squares ||dz h^T||_F^2 = ||dz||^2 ||h||^2 and ||dz||^2 of each example, two (m,) arrays; inf on overflow.
 
         If one of the two squares is too large or too small for the dtype, the product is the square of the norms'
         product.

@@ -1,6 +1,7 @@
-"""A convolution as one matrix product: patches in columns (`im2col`), and the adjoint (`col2im`). Also max pooling.
+"""A convolution as one matrix product: patches in columns (`im2col`), the adjoint (`col2im`), and max pooling.
 
-`MaxPool` calls `max_pool` and `max_unpool` by its attribute ``ops``. `nfa.kernels.pooling` has numba versions of them.
+`MaxPool` calls `max_pool` and `max_unpool` through its attribute ``ops``. `nfa.kernels.pooling` has numba versions of
+them.
 """
 
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ Pair = int | tuple[int, int]
 def pair(name: str, value: Pair, least: int) -> tuple[int, int]:
     """Return value, or value twice, as a pair of whole numbers >= ``least``.
 
-    Otherwise raise ValueError that names it.
+    Otherwise raise a ValueError with the name.
     """
     both = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
     if len(both) != 2 or not all(isinstance(v, int) and v >= least for v in both):
@@ -56,8 +57,8 @@ def im2col(x: np.ndarray, k: tuple[int, int], stride: tuple[int, int], pad: tupl
 def lower(x: np.ndarray, k: tuple[int, int], stride: tuple[int, int], pad: tuple[int, int, int, int]) -> np.ndarray:
     """Put the k_1 neighbours that a row of the kernel reads into columns: `im2col` for one row, on every row of x.
 
-    If the kernel moves down by one (stride (1, s_1)), its row i reads the columns i W' to i W' + H' W' of the result in
-    place. So a convolution is k_0 matrix products, on k_0 times fewer numbers than `im2col` writes.
+    If the vertical stride is 1, row i of the kernel reads the columns i W' to i W' + H' W' of the result in place. So a
+    convolution becomes k_0 matrix products, and the result has about k_0 times fewer values than that of `im2col`.
 
     Parameters
     ----------
@@ -124,7 +125,7 @@ def max_pool(a: np.ndarray, k: tuple[int, int], stride: tuple[int, int]) -> np.n
 
 
 def max_unpool(a: np.ndarray, v: np.ndarray, k: tuple[int, int], stride: tuple[int, int]) -> np.ndarray:
-    """Carry v (m, c, H', W') back to the maximum of each window in a. Of equal maxima, the first in row order gets it.
+    """Carry v (m, c, H', W') back to the maximum of each window in a. Of equal maxima, the first in row order gets v.
 
     Parameters
     ----------

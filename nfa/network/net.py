@@ -44,14 +44,14 @@ INITS: dict[str, Callable] = {
     "normal-fan-in": _normal_fan_in,  # W ~ N(0, 1 / fan_in), b = 0
     "he-normal": _he_normal,  # W ~ N(0, 2 / fan_in), b = 0
     "glorot-uniform": _glorot_uniform,  # W ~ U(-1, 1) sqrt(6 / (fan_in + fan_out)), b = 0
-    "zeros": _zeros,  # W = 0, b = 0: for a single layer, whose rows may be equal
+    "zeros": _zeros,  # W = 0, b = 0: for a single layer, because its rows may be equal
 }
 
 
 def _in_cache(z: np.ndarray) -> Iterator[slice]:
-    """The batch in parts of about 2^17 entries.
+    """Slices of the batch of about 2^17 entries.
 
-    A chain of elementwise operations is slow if each of them uses main memory.
+    A chain of elementwise operations is slow if each operation uses main memory.
     """
     examples = 1 + 2**17 * len(z) // max(1, z.size)
     return (slice(i, i + examples) for i in range(0, len(z), examples))
@@ -67,7 +67,7 @@ class Net:
     in_shape : tuple of int, shape of one input: (n_0,) or (c, H, W)
     layers : list of (map, phi) or (map, phi, pool), map a `Dense` or `Conv2d`, phi an `Activation`. The last layer is
         (map,) alone, because its output function belongs to the loss
-    skip : {l: j} with j < l - 1, adds h[j] to the input h[l-1] of layer l. Their shapes must agree
+    skip : {l: j} with j < l - 1, adds h[j] to the input h[l-1] of layer l. h[j] and h[l-1] must have the same shape
     loss : `Loss`
     init : name in `INITS`, the law of W and b (drawn in float64 in the order of the layers, W before b)
     rng : numpy.random.Generator
@@ -153,11 +153,11 @@ class Net:
         return [l - 1, self.skip[l]] if l in self.skip else [l - 1]
 
     def input(self, l: int, h: list) -> np.ndarray:
-        """The input of layer l: h[l-1], plus h[j] for a skip {l: j}."""
+        """The input of layer l, which is h[l-1], or h[l-1] + h[j] with a skip {l: j}."""
         return h[l - 1] + h[self.skip[l]] if l in self.skip else h[l - 1]
 
     def _pools_first(self, l: int) -> bool:
-        """Whether phi_l may follow the pooling, on fewer numbers: max phi(z) = phi(max z) if phi never decreases."""
+        """Whether phi_l may follow the pooling, on fewer values, because max phi(z) = phi(max z) for a monotone phi."""
         return self.pool[l].picks and self.phi[l].monotone
 
     def activate(self, l: int, z: np.ndarray) -> np.ndarray:
@@ -179,7 +179,7 @@ class Net:
         Parameters
         ----------
         v : array with len(z[l]) rows, one entry for each entry of h[l] (``at="h"``) or of z[l] (``at="z"``), any shape
-        at : "h" or "z". They differ only for a layer with pooling
+        at : "h" or "z". The two differ only for a layer with pooling
 
         Returns
         -------
@@ -187,7 +187,7 @@ class Net:
 
         Raises
         ------
-        ValueError : if ``at`` is neither, or if v does not have this number of entries
+        ValueError : if ``at`` is neither "h" nor "z", or if v has another number of entries
         """
         check_at(at)
         n = math.prod(self.shape_h[l] if at == "h" else self.shape_z[l])
@@ -238,7 +238,7 @@ def forward(
     ----------
     x : (m, *in_shape) array
     start, z, h : to evaluate only the last layers again, give a layer 1 <= start <= L, z[start] (for example a changed
-        one) and h[0..start-1] of an earlier pass, and no x. The given lists are not changed
+        array) and h[0..start-1] of an earlier pass, and no x. The given lists are not changed
 
     Returns
     -------
@@ -299,7 +299,7 @@ def one_by_one(work: Callable, n: int, take: Callable, finish: Callable = lambda
 
 
 def outputs(net: Net, x: np.ndarray, chunk: int = AT_ONCE, run: Callable = one_by_one) -> tuple[np.ndarray, np.ndarray]:
-    """z[L] and h[L] of n >= 1 examples, (n, n_L) each. x is processed in chunks, because one pass stores all layers.
+    """z[L] and h[L] of n >= 1 examples, (n, n_L) each, computed in chunks, because one pass stores all layers.
 
     ``run`` processes the chunks as `one_by_one` does.
     """
@@ -315,7 +315,7 @@ def outputs(net: Net, x: np.ndarray, chunk: int = AT_ONCE, run: Callable = one_b
 
 
 def predict(net: Net, x: np.ndarray, chunk: int = AT_ONCE, run: Callable = one_by_one) -> np.ndarray:
-    """The most likely class of each of n >= 1 examples, (n,) integers, in chunks as by `outputs`.
+    """The most likely class of each of n >= 1 examples, (n,) integers, in chunks as in `outputs`.
 
     A network with one output separates two classes. It predicts class 1 if y_hat is above 1/2.
     """
@@ -324,11 +324,11 @@ def predict(net: Net, x: np.ndarray, chunk: int = AT_ONCE, run: Callable = one_b
 
 
 def accuracy(net: Net, x: np.ndarray, labels: np.ndarray, run: Callable = one_by_one) -> float:
-    """Share of examples whose predicted class is their label, in [0, 1].
+    """Share of examples with the right predicted class, in [0, 1].
 
     Raises ValueError unless labels has shape (n,).
 
-    ``run`` as for `outputs`. On training examples with random labels, the accuracy is the share of labels that the
+    ``run`` is as for `outputs`. On training examples with random labels, the accuracy is the share of labels that the
     network has stored.
 
     Source: [dpulr2024:memorise]

@@ -28,8 +28,8 @@ class Activation:
 
     Notes
     -----
-    The bounds hold for ``dphi`` as computed here, because values that round above ``gamma_max`` are cut to it. If phi
-    has a kink (ReLU, step), ``dphi`` is the derivative from the left there, so ``dphi(0) = 0``.
+    The bounds hold for ``dphi`` as computed here, because values that rounding moves above ``gamma_max`` are set to
+    ``gamma_max``. At a kink or jump of phi (ReLU, step), ``dphi`` is the derivative from the left, so ``dphi(0) = 0``.
     """
 
     name: str
@@ -68,12 +68,13 @@ def _gelu(z: np.ndarray) -> np.ndarray:
     return z * ndtr(z)
 
 
-# phi'(t) = Phi(t) + t Phi'(t) has a root; phi'' = (2 - t^2) Phi' vanishes at t = sqrt(2), where |phi'| is largest.
+# phi'(t) = Phi(t) + t Phi'(t) has a root, so gamma_min is 0. phi'' = (2 - t^2) Phi' is 0 at t = sqrt(2), and there
+# |phi'| is largest.
 GELU_STEEPEST = float(ndtr(math.sqrt(2)) + math.sqrt(2) * math.exp(-1) / math.sqrt(2 * math.pi))
 
 
 def _dgelu(z: np.ndarray) -> np.ndarray:
-    near = np.clip(z, -40, 40)  # beyond, exp(-z^2 / 2) is 0 in either dtype, and z^2 could overflow
+    near = np.clip(z, -40, 40)  # outside [-40, 40], exp(-z^2 / 2) is 0, and z^2 could overflow
     dphi = ndtr(z) + z * np.exp(-(near**2) / 2) / np.sqrt(2 * np.pi).astype(z.dtype)
     return np.minimum(dphi, GELU_STEEPEST)
 
@@ -123,7 +124,7 @@ def softmax(z: np.ndarray) -> np.ndarray:
 
 
 def cross_entropy(z: np.ndarray, y: np.ndarray) -> np.ndarray:
-    r"""Cross-entropy of the softmax of z against the target y, per example, in nats.
+    r"""Cross-entropy of the softmax of z and the target y, for each example, in nats.
 
     .. math:: \mathcal L = -\sum_k y[k] \log \hat y[k], \qquad \hat y = \mathrm{softmax}(z^L)
 
@@ -157,7 +158,7 @@ def cross_entropy_error(z: np.ndarray, y: np.ndarray) -> np.ndarray:
 
     Parameters
     ----------
-    z, y : (m, K) arrays: pre-activations z[L] and targets whose rows sum to 1
+    z, y : (m, K) arrays: pre-activations z[L], and targets with rows that sum to 1
 
     Returns
     -------
@@ -189,7 +190,7 @@ def residual(z: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def sigmoid_cross_entropy(z: np.ndarray, y: np.ndarray) -> np.ndarray:
-    r"""Cross-entropy of the sigmoid of each output against its label, summed over the outputs, in nats.
+    r"""Cross-entropy of the sigmoid of each output and its label, summed over the outputs, in nats.
 
     .. math:: \mathcal L = -\sum_k \big( y[k] \log \sigma(z[k]) + (1 - y[k]) \log \sigma(-z[k]) \big)
 

@@ -1,4 +1,4 @@
-"""A user's own networks: sizes, a text such as ``1x28x28:conv16-5,pool2,dense64,10``, or the result of a function.
+"""A user's own networks, from sizes, from a text such as ``1x28x28:conv16-5,pool2,dense64,10``, or from a function.
 
 A function from outside nfa has the name "module:function", for networks and for rules.
 """
@@ -51,7 +51,7 @@ def imported(name: str, what: str) -> tuple[ModuleType, Callable]:
         with _current_folder_first():
             module = importlib.import_module(module_name)
         function = getattr(module, function_name)
-    except SystemExit as exit:  # it would end the command as if it had succeeded
+    except SystemExit as exit:  # this exception would end the command as if it had succeeded
         raise ValueError(
             f"{what} {name!r} cannot be imported, because its module exits (SystemExit: {exit}). Put the code of a "
             'script under `if __name__ == "__main__":`'
@@ -64,9 +64,10 @@ def imported(name: str, what: str) -> tuple[ModuleType, Callable]:
 
 
 def file_digest(name: str, what: str) -> str | None:
-    """A sha256 of the file of a user's own rule or network. A run with another file is another run.
+    """The sha256 of the file of a user's own rule or network. A run with another file is another run.
 
-    None for a rule or network of nfa, or if there is no file. Modules that the file imports are not included.
+    The result is None for a rule or network of nfa, or if there is no file. Modules that the file imports are not
+    included.
     """
     if not from_outside(name):
         return None
@@ -85,7 +86,7 @@ def _current_folder_first() -> Iterator[None]:
 
 
 def sizes_of(architecture: str) -> list[int]:
-    """The sizes of the layers in an architecture such as "784-512-512-10", input first; [] if it names none."""
+    """The sizes of the layers in an architecture such as "784-512-512-10", input first; [] if it has no sizes."""
     sizes = architecture.split("-")
     good = len(sizes) >= 2 and all(s.isascii() and s.isdigit() and int(s) >= 1 for s in sizes)
     return [int(s) for s in sizes] if good else []
@@ -112,10 +113,10 @@ def from_text(text: str, phi: Activation, **settings: Any) -> Net:
     Parameters
     ----------
     text : the input as units, ``784``, or as channels x rows x columns, ``1x28x28``. Then the layers, separated by
-        commas. ``conv16-5`` is a convolution of 16 channels with kernels of 5 x 5, which moves by one and is padded so
+        commas. ``conv16-5`` is a convolution of 16 channels with kernels of 5 x 5. Its stride is 1, and it is padded so
         that images keep their size. ``pool2`` is the largest of 2 x 2 outputs of the layer before, and ``avgpool2`` is
-        their mean. ``dense64`` is a fully connected layer of 64 units. The last layer is ``10`` or ``dense10``. Blanks
-        around these are ignored
+        the mean of these outputs. ``dense64`` is a fully connected layer of 64 units. The last layer is ``10`` or
+        ``dense10``. Blanks around the layers are ignored
     phi : activation of every layer except the last
     settings : of `Net`: loss, init, rng, dtype
 
@@ -207,8 +208,8 @@ def from_function(build: Callable[..., Net], name: str, rng: Callable[[], np.ran
 
     Raises
     ------
-    ValueError : if the function fails, does not return a `Net`, returns one with another loss or dtype than the given
-        ones, or returns other weights for an equal generator
+    ValueError : if the function fails or does not return a `Net` with the given loss and dtype, or if it returns other
+        weights for an equal generator
     """
     try:
         nets = [build(rng=rng(), **given) for _ in range(2)]

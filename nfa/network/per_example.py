@@ -1,4 +1,4 @@
-"""Each example's own term in a layer's direction, for rules that clip it: first its norm, then the weighted sum."""
+"""Each example's own term in a layer's direction, for rules that clip: first the norms, then the weighted sum."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ class Terms:
     Notes
     -----
     A dense layer's terms are never formed, because ||dz h^T|| = ||dz|| ||h||, and the weights multiply dz. A
-    convolution's terms are formed if no identity is cheaper, and forming them is most of the work.
+    convolution's terms are formed if no identity is cheaper. Forming them takes most of the time.
     """
 
     def __init__(self, map_: Any, dz: np.ndarray, h: np.ndarray, *, keep: bool = False) -> None:

@@ -25,7 +25,7 @@ class _Pool:
         return cast(tuple[int, int], self.k), cast(tuple[int, int], self.stride)
 
     def out_shape(self, in_shape: Shape) -> Shape:
-        """Shape (c, H', W') after pooling one example of shape (c, H, W). A rest that fills no window is dropped."""
+        """Shape (c, H', W') after pooling an image (c, H, W). Rows and columns that fill no window are dropped."""
         if len(in_shape) != 3:
             raise ValueError(f"pooling needs an input of shape (channels, rows, columns), got {in_shape}")
         k, stride = self._sizes
@@ -52,9 +52,10 @@ class _Pool:
 class MaxPool(_Pool):
     """The largest entry of each window. k and stride are int or pair.
 
-    Windows may overlap, and a rest at the edge is dropped.
+    Windows may overlap. Rows and columns at the edge that fill no window are dropped.
 
-    ``ops`` is an object with ``max_pool`` and ``max_unpool`` as in `nfa.network.im2col` (`nfa.kernels.conv` is one).
+    ``ops`` is an object with ``max_pool`` and ``max_unpool`` as in `nfa.network.im2col`, for example
+    `nfa.kernels.pooling`.
     """
 
     ops: Any = field(default=im2col, repr=False)
@@ -67,24 +68,24 @@ class MaxPool(_Pool):
     def backward(self, a: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Carry v (m, c, H', W') back to the maximum of each window.
 
-        Of equal maxima, the first in row order gets it.
+        Of equal maxima, the first in row order gets v.
         """
         return self.ops.max_unpool(a, v, *self._sizes)
 
     @property
     def gain(self) -> float:
-        """The smallest g with ||backward(a, v)|| <= g ||v||: 1, or the root of the number of windows with one entry.
+        """The smallest g with ||backward(a, v)|| <= g ||v||, the root of the largest number of overlapping windows.
 
         Source: [ours:pooling-gains]
 
-        Proof. An entry gets the numbers of at most q windows. The square of their sum is at most q times the sum of
-        their squares (Cauchy and Schwarz), and each window gives its number to one entry. The bound is attained by a
-        maximum of q windows.
+        Proof. An entry gets the values of at most q windows. The square of their sum is at most q times the sum of
+        their squares (Cauchy and Schwarz), and each window gives its value to one entry. An entry that is the maximum
+        of q windows attains the bound.
         """
         return math.sqrt(self._overlap)
 
     def positions(self, in_shape: Shape) -> int:
-        """The number of places of a channel at which `backward` can be nonzero: one for each window."""
+        """The number of places of a channel at which `backward` can be nonzero, which is the number of windows."""
         return math.prod(self.out_shape(in_shape)[1:])
 
 
@@ -92,7 +93,7 @@ class MaxPool(_Pool):
 class AvgPool(_Pool):
     """The mean of each window. k and stride are int or pair.
 
-    Windows may overlap, and a rest at the edge is dropped.
+    Windows may overlap. Rows and columns at the edge that fill no window are dropped.
     """
 
     picks = False
@@ -110,14 +111,15 @@ class AvgPool(_Pool):
 
     @property
     def gain(self) -> float:
-        """A number g with ||backward(a, v)|| <= g ||v||. Each number is spread evenly over the k entries of its window.
+        """A number g with ||backward(a, v)|| <= g ||v||. Each value is spread evenly over the k entries of its window.
 
         Source: [ours:pooling-gains]
 
-        Proof. As for `MaxPool.gain`, except that each window gives 1 / k of its number to each of k entries: q k / k^2.
+        Proof. The proof is that of `MaxPool.gain`, except that each window gives 1 / k of its value to each of k
+        entries. So the square of g is q k / k^2 = q / k.
         """
         return math.sqrt(self._overlap / math.prod(self._sizes[0]))
 
     def positions(self, in_shape: Shape) -> int:
-        """The number of places of a channel at which `backward` can be nonzero: all."""
+        """The number of places of a channel at which `backward` can be nonzero, which is the number of all places."""
         return math.prod(in_shape[1:])

@@ -1,6 +1,6 @@
-"""Softmax regression, the network with one dense layer, as a convex problem: its records as vectors, and its minimiser.
+"""Softmax regression, the network with one dense layer, as a convex problem: the inputs as vectors, and the minimiser.
 
-Its parameters are one matrix theta: W, with b as the last column if the layer has biases.
+The parameters are one matrix theta: W, with b as the last column if the layer has biases.
 """
 
 import numpy as np
@@ -12,9 +12,9 @@ from nfa.network.dense import Dense
 from nfa.network.net import Net
 from nfa.network.ops import softmax, softmax_cross_entropy
 
-STEPS = 200  # of Newton's method; ten are enough unless lam is far too small for good training
+STEPS = 200  # largest number of Newton steps; ten are enough unless lam is far too small for good training
 SHORTER = tuple(0.5**k for k in range(21))  # factors that scale down a step
-RESIDUAL = 0.1  # relative, of the linear equations of a step: more digits cost more than they save
+RESIDUAL = 0.1  # relative residual of the linear equations of a step; a smaller residual takes more time than it saves
 FLOAT32 = 1e-5  # lam m / k above which float32 has enough digits for a step
 
 
@@ -30,7 +30,7 @@ def check_softmax_regression(net: Net, *, rule: str) -> None:
 
 
 def joined_inputs(net: Net, x: np.ndarray, R: float, shares: list | None = None) -> np.ndarray:
-    r"""The vectors that theta multiplies: each record's input with a 1 for the biases, clipped to norm R, divided by R.
+    r"""The vectors that theta multiplies, which are each record's input and a 1 for the biases, clipped to R, over R.
 
     .. math:: \tilde x / R, \qquad \tilde x = \mathrm{clip}_R((x, 1))
 
@@ -96,15 +96,16 @@ def minimise(
 
     Notes
     -----
-    The method is Newton's method from 0. Conjugate gradients compute each step, with products in float32 if lam allows
-    its rounding, preconditioned by the second derivatives at theta = 0. A step is scaled down until the norm of the
-    gradient decreases. Because lam > 0, a small enough step decreases it, so the method reaches the tolerance whenever
-    float64 can. Methods that compare values of the objective, such as L-BFGS, stop at the last digits of these values:
-    at 1e-9 for 60,000 records.
+    The method is Newton's method from 0. Conjugate gradients compute each step, preconditioned by the diagonal blocks
+    of the second derivatives at theta = 0. The products are in float32 if lam allows this rounding. A step is scaled
+    down until the norm of the gradient decreases. Because lam > 0, a small enough step decreases the norm, so the
+    method reaches the tolerance whenever float64 can. Methods that compare values of the objective, such as L-BFGS,
+    stop at the last digits of these values. For 60,000 records, they stop at a gradient of norm 1e-9.
 
     Examples
     --------
-    With records 1/2 of one class and -1/2 of the other, theta = (t, -t) with 1 / (1 + e^t) = 2 lam t.
+    One record is 1/2 with the first class, and the other is -1/2 with the second class. The minimiser is (t, -t) with 1
+    / (1 + e^t) = 2 lam t.
 
     >>> lam = 1 / (1 + np.e) / 2
     >>> minimise(np.array([[0.5], [-0.5]]), np.eye(2), m=2, lam=lam, tolerance=1e-12).round(12).tolist()
@@ -142,7 +143,7 @@ def minimise(
             g, p = gradient(nearer)
             if np.linalg.norm(g) <= (1 - 1e-4 * t) * size:
                 break
-        else:  # the last digits of the gradient
+        else:  # no factor helps, because rounding dominates the gradient
             break
         theta = nearer
     raise ValueError(

@@ -1,7 +1,7 @@
 """The accountants: from mechanisms and steps to (epsilon, delta), and from a target epsilon to the noise that it needs.
 
 Two accountants prove an epsilon. `renyi` adds Renyi divergences, and `privacy_losses` composes the full distributions
-of the privacy losses. `epsilon` gives the smaller of their numbers.
+of the privacy losses. `epsilon` returns the smaller of the two epsilons.
 """
 
 import math
@@ -46,10 +46,12 @@ from nfa.sampling import SAMPLERS
 RDP, PLD = "rdp", "pld"
 ACCOUNTANTS = (RDP, PLD)
 LAWS: dict[str, Callable[[float], Profile]] = {"gaussian": dominating.gaussian, "laplace": dominating.laplace}
-SMALLEST_NOISE, LARGEST_NOISE = 0.01, 1e6  # noise multipliers in which floats have enough range and digits
-HARDLY_LESS = 1e-6  # relative; an epsilon from an order then stays, because pure composition holds for every delta
-SMALL_STEP = 0.05  # of the logarithm of the noise
-NOTHING_TO_GAIN = 1e-4  # relative gain that justifies another search
+SMALLEST_NOISE, LARGEST_NOISE = 0.01, 1e6  # noise multipliers for which floats have enough range and digits
+# Smallest relative gain for which `epsilon` replaces a result of `renyi`. Pure composition holds for every delta, so it
+# is better than an equal epsilon from privacy losses.
+HARDLY_LESS = 1e-6
+SMALL_STEP = 0.05  # change of the logarithm of the noise in a difference quotient
+NOTHING_TO_GAIN = 1e-4  # for an epsilon up to this value, `epsilon` does not try privacy losses
 
 SUMMARY = ("epsilon", "delta", "order", "adjacency", "sampling", "steps", "bound", "conversion", "noise_multiplier")
 
@@ -60,7 +62,7 @@ class Unresolved(ValueError):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Guarantee:
-    """(epsilon, delta)-differential privacy, with everything that the number depends on.
+    """(epsilon, delta)-differential privacy, with everything that epsilon depends on.
 
     Parameters
     ----------
@@ -71,8 +73,8 @@ class Guarantee:
     sampling : str, the sampling scheme; several different schemes are joined by " + "
     sampling_rate : float; None if it differs between steps
     steps : int, number of all steps
-    uses : int, number of counted releases: the steps or, for an epoch partition, the epochs, because each epoch uses a
-        record once
+    uses : int, number of counted releases. For an epoch partition, this is the number of epochs, because each epoch
+        uses a record once. Otherwise, it is the number of steps
     bound : str, ledger id of the theorem for one step; several joined by " + "
     conversion : str, "mironov2017" or "canonne2020"; "pure" for pure composition; "bretagnolle1979" for an epsilon of 0
         by total variation; "pld" for `privacy_losses`
@@ -99,7 +101,7 @@ class Guarantee:
     at_least: float | None = None
 
     def summary(self) -> dict[str, Any]:
-        """Return epsilon, as computed, and what it depends on, by name, for a record and for ``nfa epsilon --json``."""
+        """Return epsilon, unrounded, and what it depends on, for the record of a run and ``nfa epsilon --json``."""
         beside = {} if self.at_least is None else {"epsilon_at_least": self.at_least}
         return {name: getattr(self, name) for name in SUMMARY} | beside
 
@@ -152,8 +154,8 @@ def epsilon(
 
     Returns
     -------
-    guarantee : Guarantee. If it is the smaller of both numbers, `at_least` is None in two cases: only `renyi` gives a
-        number, or `renyi` gives a smaller epsilon than the privacy losses can
+    guarantee : Guarantee. If no accountant is chosen, `at_least` is None in three cases: only `renyi` gives a number,
+        its epsilon is at most 1e-4, or its epsilon is smaller than privacy losses can prove
 
     Raises
     ------
@@ -167,7 +169,7 @@ def epsilon(
 
     Examples
     --------
-    Renyi divergences prove 0.317 for a hundred steps with rare records.
+    For these hundred steps, Renyi divergences prove only the epsilon 0.317, because each record is rarely in a batch.
 
     >>> m = Mechanism(law="gaussian", sensitivity=1.0, adjacency="add-remove", noise_std=1.5,
     ...               sampling="poisson", sampling_rate=0.001)
@@ -200,7 +202,7 @@ def epsilon(
 
 
 def _asked(accountant: str | None, **named: Any) -> str | None:
-    """The named accountant, or "rdp" if an argument is named that only "rdp" takes; None for the smaller of both."""
+    """The named accountant, or "rdp" if an argument needs it. None means the smaller epsilon of both accountants."""
     if accountant is not None:
         require.one_of(ACCOUNTANTS, accountant=accountant)
     for name, value in named.items():
@@ -234,13 +236,13 @@ def renyi(
     delta : float in (0, 1)
     bound : str, ledger id of the theorem for one step, see `nfa.privacy.theorems.BOUNDS`; None: the smallest bound for
         each release
-    conversion : "mironov2017" or "canonne2020", as the papers name it. None: the way with the smallest epsilon. The
-        ways are these two, pure composition if epsilon(infinity) is finite, and total variation
-    orders : increasing orders > 1. Only these then count, without pure composition. None: all orders that the bounds
-        allow, of a fine grid of reals and the integers to 256. If a conversion is named and a bound needs integers,
-        only the integers count
-    steps_per_epoch : int, for epoch partitions, at most n / m rounded up. None: n / m rounded down, which is never too
-        many
+    conversion : "mironov2017" or "canonne2020", as the papers name it. None: the conversion with the smallest epsilon.
+        The candidates are these two, pure composition if epsilon(infinity) is finite, and total variation
+    orders : increasing orders > 1. If orders are given, only these orders count, without pure composition. None: all
+        orders that the bounds allow, from a fine grid of reals and the integers up to 256. If a conversion is named and
+        a bound needs integers, only the integers count
+    steps_per_epoch : int, for epoch partitions, at most n / m rounded up. None: n / m rounded down, so that the
+        accountant never counts too few epochs
 
     Returns
     -------
@@ -258,12 +260,12 @@ def renyi(
     Notes
     -----
     Shuffled epochs use parallel composition. Under replace-one, the record is in at most one batch of an epoch, so an
-    epoch costs as much as one full release. Each pair begins a fresh epoch.
+    epoch costs as much as one full release. Each pair of `spent` begins a fresh epoch.
 
     Examples
     --------
-    Ten releases with z = 10 have the curve rho alpha with rho = 10 / (2 z^2) = 1/20, and its smallest epsilon is rho +
-    2 sqrt(rho log(1/delta)) at alpha = 1 + sqrt(log(1/delta) / rho).
+    Ten releases with z = 10 have the curve rho alpha with rho = 10 / (2 z^2) = 1/20. Its smallest epsilon is rho + 2
+    sqrt(rho log(1/delta)) at alpha = 1 + sqrt(log(1/delta) / rho).
 
     >>> m = Mechanism(law="gaussian", sensitivity=0.5, adjacency="replace-one", noise_std=5.0,
     ...               sampling="none", sampling_rate=1.0)
@@ -347,24 +349,25 @@ def privacy_losses(
 
     Returns
     -------
-    guarantee : Guarantee. Its conversion is "pld", its bound is that of a use without sampling, and it has no order.
-        Any more exact computation with the same dominating pairs gives a number between `at_least` and `epsilon`
+    guarantee : Guarantee. Its conversion is "pld". Its bound is the theorem for one use without sampling. It has no
+        order. Any more exact computation with the same dominating pairs gives a number between `at_least` and `epsilon`
 
     Raises
     ------
     ValueError : if a number is out of range
     Unresolved : a ValueError, if floats do not resolve the noise, or if rounding hides a delta as small as the given
         one
-    NoGuarantee : if no theorem covers a release, or if a release has no privacy losses, because it is known only by its
-        Renyi curve
+    NoGuarantee : if no theorem covers a release, or if a release is known only by its Renyi curve and therefore has no
+        privacy losses
 
     Notes
     -----
-    Guarantee: (epsilon, delta) holds, rounding included. See `nfa.privacy.losses`.
+    Guarantee: (epsilon, delta)-differential privacy holds, also with the rounding errors. See `nfa.privacy.losses`.
 
-    Laplace noise on several coordinates: each law is reached from the other by moving one coordinate after another. The
-    power of tests between the two ends is at most the power of tests chained along this path. For shifts of one
-    coordinate the best tests are nested, so the chain is the shift by the whole l1 sensitivity.
+    Suppose that Laplace noise covers several coordinates. Shift the mean of one law along one coordinate after another
+    until it is the mean of the other law. The power of a test between the two laws is at most the power of the tests
+    chained along this path. For shifts of one coordinate, the best tests are nested. So the chain has the same power as
+    one shift by the whole l1 sensitivity.
 
     Examples
     --------
@@ -402,7 +405,7 @@ def privacy_losses(
 def gaussian_limit(spent: Iterable[tuple[Release, int]], *, delta: float, steps_per_epoch: int | None = None) -> float:
     """The epsilon if the sum of the privacy losses of all steps were Gaussian.
 
-    It is not a proof, and no guarantee uses it.
+    This number is not proved, and no guarantee uses it.
 
     Parameters
     ----------
@@ -430,11 +433,10 @@ def _both_bounds(spent: list[tuple[Release, int]], delta: float) -> tuple[float,
 
 
 def _pairs(spent: Iterable[tuple[Release, int]]) -> tuple[list[tuple[tuple[DominatingPair, ...], int]], float]:
-    """The dominating pairs of releases with their uses.
+    """The dominating pairs of the releases with their uses, and a noise multiplier.
 
-    All Gaussian releases without sampling are equivalent to one release.
-
-    That release is the last pair. Its noise multiplier is returned next to the pairs, or 0 if there is no such release.
+    All Gaussian releases without sampling are joined into one equivalent release, which is the last pair. The second
+    result is the noise multiplier of this release, or 0 if there is no such release.
     """
     pairs: list[tuple[tuple[DominatingPair, ...], int]] = []
     inverse_square = 0.0  # 1 / z^2 of that release
@@ -470,7 +472,7 @@ def _pairs(spent: Iterable[tuple[Release, int]]) -> tuple[list[tuple[tuple[Domin
 def _together(spent: Iterable[tuple[Release, int]]) -> list[tuple[Release, int]]:
     """Join all uses of a mechanism in one pair.
 
-    A mechanism that is known by its curve stays, because it may have no hash.
+    A mechanism that is known only by its curve is not joined, because it may have no hash.
     """
     uses: dict[Mechanism, int] = {}
     others: list[tuple[Release, int]] = []
@@ -489,7 +491,7 @@ def _default_orders(bounds: list[Bound], conversion: str | None) -> np.ndarray:
 
 
 def _ends(spent, bounds: list[Bound], orders: np.ndarray, curves: list[np.ndarray]) -> set[float]:
-    """The first and the last order of the grid, and of the integers at which a theorem gives the curve."""
+    """The first and the last order of the grid, and 2 or 256 if a theorem for integers gives the curve there."""
     ends = {float(orders[0]), float(orders[-1])}
     for (release, _), bound, curve in zip(spent, bounds, curves, strict=True):
         for k in np.flatnonzero(np.isin(orders, INTEGER_ORDERS[[0, -1]])) if bound.integers else ():
@@ -514,17 +516,17 @@ def count_uses(release: Release, steps: int, steps_per_epoch: int | None) -> int
 
 
 def in_fresh_epochs(sessions: Iterable[tuple[int, int]], steps_per_epoch: int) -> list[int]:
-    """The steps of all sessions, divided into parts so that each part begins with a fresh epoch.
+    """The numbers of steps of all sessions, divided into parts so that each part begins with a fresh epoch.
 
     A session shuffles again at its start, even in the middle of an epoch. Then the rest of that epoch can use a record
-    that an earlier session has already used in this epoch, and so can every later epoch. So each session has one part
-    up to the end of its first epoch, and another part from there on. The number of epochs begun in all parts is then
-    the largest possible number of uses of a record.
+    that an earlier session has already used in this epoch. Every later epoch can use the record once more. So each
+    session has one part up to the end of its first epoch, and another part from there on. The number of epochs begun in
+    all parts is then the largest possible number of uses of a record.
 
     Source: [ours:fresh-epochs]
 
-    Proof. Within a part, all steps of an epoch belong to one shuffle, which contains a record at most once. So there is
-    at most one use for each epoch that the part begins. Shuffles of different parts and epochs are independent and
+    Proof. Within a part, all steps of an epoch belong to one shuffle, which contains a record at most once. So a record
+    has at most one use for each epoch that the part begins. Shuffles of different parts and epochs are independent and
     uniform, so one record can occur in each of them, among the steps that were taken.
 
     Parameters
@@ -539,7 +541,8 @@ def in_fresh_epochs(sessions: Iterable[tuple[int, int]], steps_per_epoch: int) -
 
     Examples
     --------
-    With epochs of four steps, the steps 1 to 5, 6 to 9 and 10 to 12 begin two epochs, two and one.
+    An epoch has four steps. The steps 1 to 5 begin two epochs, the steps 6 to 9 begin two, and the steps 10 to 12 begin
+    one.
 
     >>> in_fresh_epochs([(1, 5), (6, 4), (10, 3)], 4)
     [5, 3, 1, 3]
@@ -627,7 +630,7 @@ def calibrate(
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OrderAtGridEnd)
-        low = high = math.log(4.0)  # from here on, the closed form for Poisson batches holds
+        low = high = math.log(4.0)  # the closed form for Poisson batches needs z >= 4
         while excess(high) > 0:
             low, high = high, high + math.log(4.0)
             if high > math.log(1e9):
@@ -660,7 +663,7 @@ def less_noise(
     ----------
     spend : function of the noise, in any unit
     target : float > 0, the largest epsilon
-    enough : float > 0, a noise that is enough by another proof. It may be slightly too small
+    enough : float > 0, a noise that satisfies the target by another proof. It may be slightly too small
     slope : float < 0, approximate derivative of log epsilon with respect to the logarithm of the noise
 
     Returns

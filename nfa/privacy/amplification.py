@@ -6,7 +6,7 @@ Poisson batches under zero-out [ours:zero-out]. Neighbours D and D' have the sam
 zero record in D'. The zero record adds exactly 0 to every sum, whether it is drawn into the batch or not, and the draws
 of the other records do not depend on it. So a step on D' has the law of a step on D without that record. The sampling
 rate, the normaliser and the number of steps are the same for both, as under add-remove with a public number of records.
-Therefore a theorem for one record added or removed also holds under zero-out.
+So a theorem for one record added or removed also holds under zero-out.
 """
 
 from collections.abc import Callable
@@ -44,7 +44,7 @@ def _of_gaussian(bound: Callable) -> Callable[[Release, np.ndarray], np.ndarray]
 
 
 def _of_curve(bound: Callable) -> Callable[[Release, np.ndarray], np.ndarray]:
-    """A bound for any mechanism, which depends only on its curve."""
+    """A bound that depends only on the mechanism's curve, as a function of the release."""
     return lambda release, orders: bound(orders, sampling_rate=release.sampling_rate, curve=unsampled(release)[0])
 
 
@@ -56,7 +56,7 @@ def _of_curve_and_infinity(release: Release, orders: np.ndarray) -> np.ndarray:
 
 
 def _of_curve_as_replaced(release: Release, orders: np.ndarray) -> np.ndarray:
-    """The bound for one replaced record, at twice the sensitivity under zero-out.
+    """The bound for one replaced record, at twice the sensitivity for zero-out.
 
     Source: [ours:zero-out-replaced]
     """
@@ -71,7 +71,10 @@ def _independent_pairs(release: Mechanism, law: Callable[[float], Profile]) -> t
 
 
 def _drawn_pairs(release: Mechanism, law: Callable[[float], Profile]) -> tuple[DominatingPair, ...] | None:
-    """Two batches of a fixed size differ by a replaced record. It can move a sum twice as far as a zeroed record."""
+    """The dominating pair for batches without replacement; None if no theorem covers the adjacency.
+
+    Two batches of a fixed size differ in one replaced record. This can move a sum twice as far as zeroing out a record.
+    """
     apart = {"replace-one": 1, "zero-out": 2}.get(release.adjacency)
     if apart is None:
         return None

@@ -27,14 +27,14 @@ CHANGED = {  # for each adjacency, words for the change of one record
     "zero-out": "Let one record add 0 to every sum, keep the number of records",
     "replace-label": "Change the label of one record; its inputs are treated as public",
 }
-# Factor on the noise multiplier if the noise stays and the adjacency changes. Replacing a record moves the release
+# Factor on the noise multiplier if the adjacency changes and the noise does not. Replacing a record moves the release
 # twice as far as adding a record or zeroing it out. Entries are (adjacency of the run, other adjacency): factor.
 RESCALED = {
     (one, other): BOUNDS_APART[one] / BOUNDS_APART[other]
     for one, other in permutations((name for name in BOUNDS_APART if name != "replace-label"), 2)
     if BOUNDS_APART[one] != BOUNDS_APART[other]
 }
-SHARES = (1 / 4, 1 / 2, 2 / 3, 1, 3 / 2, 2, 4)  # of the best order minus 1, for the printed orders
+SHARES = (1 / 4, 1 / 2, 2 / 3, 1, 3 / 2, 2, 4)  # the printed orders minus 1, as shares of the best order minus 1
 LAST = {PURE: "pure composition", ZERO: "total variation: epsilon 0"}
 
 
@@ -67,13 +67,14 @@ class CountedRun:
 
     @property
     def steps_per_epoch(self) -> int | None:
-        """The steps of an epoch; None if only the rate is known. Then the accountant uses floor(n / batch)."""
+        """The steps of an epoch. None if only the rate is known: the accountant then uses floor(1 / rate)."""
         return self._steps_of_epoch(self.sampling)
 
     def _steps_of_epoch(self, sampling: str) -> int | None:
-        """The steps of an epoch under a sampling that uses a record at most once in an epoch, never too many.
+        """The steps of an epoch under this sampling. The number is never too large.
 
-        If the number of steps was given, the run may have left out a short last batch.
+        For shuffled epochs, it is n // batch if the number of steps was given. The run may then leave out a short last
+        batch.
         """
         if self.n is None or self.batch is None:
             return None
@@ -127,17 +128,17 @@ class CountedRun:
             return privacy_losses(spent, delta=self.delta, steps_per_epoch=per_epoch)
         except Unresolved as unresolved:
             return str(unresolved)
-        except NoGuarantee as refusal:  # a bound is named that holds although no theorem covers the sampling
+        except NoGuarantee as refusal:  # a named bound can hold although no theorem covers the sampling
             return refusal.why
 
     def in_renyi_orders(self, g: Guarantee) -> Guarantee:
-        """A guarantee of this run with an order: the given one, or that by Renyi divergences for the same noise."""
+        """The given guarantee, or for privacy losses, the guarantee by Renyi divergences with the same noise."""
         return self.by_renyi(self.release(_noise(g))) if g.conversion == PLD else g
 
     def explain(self, g: Guarantee) -> dict[str, Any]:
         """The derivation of a guarantee of this run, and the results for other choices.
 
-        The curve, the choices and the other settings use Renyi divergences, which have a formula for one step.
+        The curve, the choices and the other settings use Renyi divergences, because these have a formula for one step.
         """
         r = self.in_renyi_orders(g)
         losses = g if g.conversion == PLD else self.by_losses(self.release(_noise(g)))
@@ -155,7 +156,7 @@ class CountedRun:
         }
 
     def _chance(self, g: Guarantee) -> str:
-        """How often a record is used, and whether this counts."""
+        """A text about how often a record is used, and whether the sampling lowers epsilon."""
         sampler = SAMPLERS[self.sampling]
         if sampler.all_records:
             return f"Every record is in every step ({g.steps} in all), and each step counts in full."
@@ -201,11 +202,10 @@ class CountedRun:
         return rows
 
     def choices(self, g: Guarantee, losses: Guarantee | str) -> list[dict[str, Any]]:
-        """Rows from counting every use in full to the smallest proved number.
+        """The rows from counting every use in full to the smallest proved epsilon.
 
-        Each row adds one choice, its epsilon and its gain.
-
-        The row of the answer is marked ``asked``. ``saves`` is None if the previous row is infinite.
+        Each row adds one choice, and has its epsilon and its gain ``saves``. The row of the given guarantee is marked
+        ``asked``. ``saves`` is None in the first row, and if the epsilon of the previous row is infinite.
         """
         release = self.release(_noise(g))
         base, first = theorems.base_bound(release), theorems.choose(release, self.bound)
@@ -250,8 +250,9 @@ class CountedRun:
     def settings(self, g: Guarantee) -> list[dict[str, Any]]:
         """The same computation under every scheme and adjacency: the epsilon and its bound, or the refusal.
 
-        ``epsilon_rescaled`` is for the same noise, if a replaced record moves the release twice as far as a record that
-        is added or zeroed out. It is None if it equals the epsilon itself.
+        ``epsilon`` is for the same noise multiplier. ``epsilon_rescaled`` is for the same noise: we assume that a
+        replaced record moves the release twice as far as a record that is added or zeroed out. It is None if both
+        numbers are equal or if there is no such factor.
         """
         rows = []
         for sampling in (self.sampling,) if self.sampling in ALL_RECORDS else SCHEMES:
@@ -277,7 +278,7 @@ class CountedRun:
         return self.by_renyi(release, bound=None, orders=None)
 
     def _tight(self, g: Guarantee, found: Guarantee | str) -> dict[str, Any]:
-        """The epsilon that privacy losses prove, a lower bound, and the epsilon for a Gaussian law of the losses."""
+        """The epsilon from privacy losses, its lower bound, and the epsilon if the sum of the losses were Gaussian."""
         if isinstance(found, str):
             return {"epsilon": None, "at_least": None, "gaussian_limit": None, "says": found}
         return {
@@ -307,7 +308,7 @@ def bound_says(g: Guarantee) -> str:
 
 
 def _noise(g: Guarantee) -> float:
-    assert g.noise_multiplier is not None  # one mechanism has a noise multiplier
+    assert g.noise_multiplier is not None  # all steps have the same mechanism
     return g.noise_multiplier
 
 

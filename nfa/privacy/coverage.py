@@ -28,11 +28,11 @@ class Bound:
     ----------
     id : str, ledger id
     samplings, adjacencies, laws : tuples of the covered names
-    integers : whether it needs integer orders
+    integers : whether the theorem needs integer orders
     says : str, one sentence about the theorem
     curve : function (release, orders (k,)) -> nats (k,), the bound as stated; inf where it gives no bound
     formula : lines with the equation for a terminal. C(a, l) are binomial coefficients
-    finer : str, id of a bound with the same curve at more orders, which is used if no bound is named
+    finer : str, id of a bound with the same curve at more orders. It is used if no bound is named
     """
 
     id: str
@@ -75,14 +75,15 @@ class Coverage:
     Parameters
     ----------
     sampling : the scheme
-    in_full : the adjacencies under which every use of a record may be counted in full, as without sampling. This needs
-        two conditions: a record is at most once in a batch, and the batches of the other records do not depend on it
-    bounds : the theorems that use the sampling. The first that covers a release is the default for tables and figures
-        of the papers. At every order, the first is at most as large as the later ones
+    in_full : the adjacencies under which every use of a record may be counted in full, as without sampling. There are
+        two conditions. A record is at most once in a batch, and the batches of the other records do not depend on this
+        record
+    bounds : the theorems that use the sampling. The first bound that covers a release is the default for tables and
+        figures of the papers. At every order, this bound is at most as large as the later bounds
     pure : the theorems on pure differential privacy that use the sampling, at most one for each adjacency
-    refused : {adjacency: (ledger id, reason)}: cases in which nothing is counted unless a bound is named. If the
-        adjacency is in `in_full`, you can name that bound, which replaces ``{base}`` in the sentence. Otherwise nothing
-        is ever counted
+    refused : {adjacency: (ledger id, reason)}, the cases in which no epsilon is computed unless a bound is named. If
+        the adjacency is in `in_full`, you can name the bound without sampling. Its id replaces ``{base}`` in the
+        reason. If the adjacency is not in `in_full`, no epsilon is ever computed
     attained : the adjacencies under which some neighbours attain the dominating pairs, so that the epsilon of these
         pairs is the best possible
     pairs : function (release, law) -> the dominating pairs of one step under the release's adjacency, or None if no

@@ -1,7 +1,8 @@
 """Divergences of two laws by their definitions: hockey-stick, total variation and Renyi divergences.
 
-Each is available for discrete laws and, by quadrature, for densities on the real line. `nfa.privacy.gaussians` has the
-closed forms. Renyi divergences are in nats. A hockey-stick divergence is the delta of (epsilon, delta).
+The module has functions for discrete laws and, by quadrature, for densities on the real line. There is no total
+variation of densities. `nfa.privacy.gaussians` has closed forms for Gaussian laws. Renyi divergences are in nats. A
+hockey-stick divergence is the delta of (epsilon, delta).
 """
 
 import itertools
@@ -204,8 +205,8 @@ def renyi_density(
         raise ValueError("a log density must not be NaN within the range of the distribution")
     if math.inf in values:
         return math.inf
-    # Far out, the exponent is a small difference of huge numbers, so an end is judged at a point where rounding is
-    # negligible.
+    # Far from 0, the exponent is a small difference of huge numbers. So the ends of the range are tested at points with
+    # negligible rounding errors.
     sizes = np.array(
         [abs(log_p(x)) + abs(log_q(x)) if v > -math.inf else 0.0 for x, v in zip(probes, values, strict=True)]
     )
@@ -219,7 +220,7 @@ def renyi_density(
 
 
 def check_order(alpha: float, *, finite_for: str | None = None) -> None:
-    """Raise ValueError unless alpha is a number > 1, and finite if ``finite_for`` names what needs a finite order."""
+    """Raise ValueError unless alpha > 1. If ``finite_for`` names a method, alpha must also be finite."""
     if not alpha > 1:
         raise ValueError(f"the order alpha must be greater than 1, got {alpha}")
     if finite_for is not None and alpha == math.inf:
@@ -242,7 +243,7 @@ def _laws(p, q) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _probes(lower: float, upper: float) -> np.ndarray:
-    """Points over the whole range: distances from 0 that double, and an even grid if the range is finite."""
+    """Points over the whole range: a geometric grid on each side of 0, and an even grid if the range is finite."""
     doubling = np.concatenate([-(2.0 ** np.arange(40, -11, -0.25)), [0.0], 2.0 ** np.arange(-10, 40.25, 0.25)])
     points = doubling[(doubling > lower) & (doubling < upper)]
     if math.isfinite(lower) and math.isfinite(upper):

@@ -4,9 +4,9 @@ The profile of a pair (P, Q) is its hockey-stick divergence
 
 .. math:: H_{e^\epsilon}(P \| Q) = \int \max(dP - e^\epsilon dQ, 0),
 
-which is the delta for this epsilon. If no two neighbours have a larger profile than the pair in one step, then no two
-neighbours have a larger profile than the composed pair in all steps. This holds even if a step depends on the results
-of earlier steps. [zhu2022:compose]
+which is the delta for this epsilon. Suppose that in each step, no two neighbours have a larger profile than the pair.
+Then in all steps together, no two neighbours have a larger profile than the composed pair. This holds even if a step
+depends on the results of earlier steps. [zhu2022:compose]
 """
 
 import math
@@ -18,8 +18,8 @@ from scipy import special
 
 Values = tuple[np.ndarray, np.ndarray, np.ndarray]
 # Epsilons >= 0 (k,) -> three arrays (k,): lower bounds of the hockey-stick divergences, upper bounds, and Q(L >=
-# epsilon). The last is the share of Q where P is at least e^epsilon times as likely, which is minus the derivative in
-# e^epsilon.
+# epsilon). The third array is the probability under Q that P is at least e^epsilon times as likely. It is minus the
+# derivative of the profile with respect to e^epsilon.
 Profile = Callable[[np.ndarray], Values]
 ROUNDING = 1e-11  # relative; larger than the error of the formula of a law
 ULP = 2.0**-50
@@ -28,10 +28,10 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 
 @dataclass(frozen=True)
 class DominatingPair:
-    r"""A dominating pair (P, Q), represented by its profile and that of the exchanged pair, both at epsilons >= 0.
+    r"""A dominating pair (P, Q), represented by its profile and the profile of (Q, P), both at epsilons >= 0.
 
-    Below 0 the profile follows from the exchanged pair:
-    :math:`H_{e^{-\epsilon}}(P \| Q) = 1 - e^{-\epsilon} + e^{-\epsilon} H_{e^\epsilon}(Q \| P)`.
+    For negative epsilons, the exchanged pair gives the profile, :math:`H_{e^{-\epsilon}}(P \| Q) = 1 - e^{-\epsilon} +
+    e^{-\epsilon} H_{e^\epsilon}(Q \| P)`.
 
     Parameters
     ----------
@@ -76,14 +76,14 @@ def _mills(s: np.ndarray) -> np.ndarray:
 
 
 def _mills_falls(s: np.ndarray) -> np.ndarray:
-    """1 - s R(s); where it is small, by the first terms of its asymptotic series 1/s^2 - 3/s^4 + 15/s^6 - ..."""
+    """1 - s R(s). For s >= 40 it uses the first terms of the asymptotic series 1/s^2 - 3/s^4 + 15/s^6 - ..."""
     far = 1 / np.square(np.maximum(s, 40.0))
     series = far * (1 - far * (3 - far * (15 - far * (105 - far * 945))))
     return np.where(s < 40, 1 - s * _mills(s), series)
 
 
 def laplace(noise_multiplier: float) -> Profile:
-    r"""The profile of two Laplace laws at a distance of 1/b scales, b = z / sqrt(2): 1 - e^{(epsilon - 1/b) / 2}."""
+    r"""The profile of two Laplace laws of scale b = z / sqrt(2) at the distance 1: 1 - e^{(epsilon - 1/b) / 2}."""
     farthest = math.sqrt(2) / noise_multiplier
 
     def profile(epsilons: np.ndarray) -> Values:
@@ -109,12 +109,12 @@ def _outward(values: np.ndarray, above: np.ndarray) -> Values:
 
 
 def in_full(profile: Profile) -> tuple[DominatingPair, ...]:
-    """Every use counted in full. A law and its shift have the same profile as the exchanged pair."""
+    """The pair for a use that counts in full. A law and its shift have the same profile as the exchanged pair."""
     return (DominatingPair(profile, profile),)
 
 
 def poisson(profile: Profile, q: float) -> tuple[DominatingPair, ...]:
-    r"""A record that is drawn with probability q: (1 - q) Q + q P against Q, and the exchanged pair.
+    r"""The pairs for a record that is drawn with probability q: ((1 - q) Q + q P, Q), and the exchanged pair.
 
     .. math:: H_{e^\epsilon}((1 - q) Q + q P \| Q) = q H_a(P \| Q), \qquad a = 1 + \frac{e^\epsilon - 1}{q}
 
@@ -142,9 +142,9 @@ def poisson(profile: Profile, q: float) -> tuple[DominatingPair, ...]:
 
 
 def without_replacement(profile: Profile, q: float) -> tuple[DominatingPair, ...]:
-    r"""A batch of a fixed size: no two neighbours exceed q H_a(P || Q), a = 1 + (e^epsilon - 1) / q, in either order.
+    r"""The pair for a batch of a fixed size, in both orders: q H_a(P || Q) with a = 1 + (e^epsilon - 1) / q.
 
-    P and Q are as far apart as two batches that differ in one record, for any two neighbours.
+    The given profile must dominate the laws of any two batches that differ in one record.
     """
     return (DominatingPair(_amplified(profile, q), _amplified(profile, q)),)
 

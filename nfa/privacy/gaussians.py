@@ -1,4 +1,4 @@
-"""Divergences of Gaussian laws in closed form: the delta of one release, and Renyi divergences, also infinite ones."""
+"""Divergences of Gaussian laws in closed form: the delta of one release, and finite or infinite Renyi divergences."""
 
 import math
 
@@ -9,7 +9,7 @@ from nfa import require
 from nfa.privacy.divergences import check_order
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
-RANK_TOLERANCE = 4e-15  # after scaling Q to unit variances, a smaller variance of a direction counts as 0
+RANK_TOLERANCE = 4e-15  # times k. After scaling Q to unit variances, a smaller variance of a direction counts as 0
 ROUNDING = 1e-12  # relative; larger than the error of `hockey_stick_gaussian`
 
 
@@ -36,7 +36,7 @@ def hockey_stick_gaussian(*, epsilon: float, noise_multiplier: float) -> float:
 
     Examples
     --------
-    At epsilon 0, it is the total variation, which is 2 Phi(1/2) - 1 for z = 1.
+    At epsilon 0, delta is the total variation. For z = 1, it is 2 Phi(1/2) - 1.
 
     >>> round(hockey_stick_gaussian(epsilon=0, noise_multiplier=1), 4)
     0.3829
@@ -45,12 +45,13 @@ def hockey_stick_gaussian(*, epsilon: float, noise_multiplier: float) -> float:
     check_noise(noise_multiplier)
     z = float(noise_multiplier)
     above, below = 0.5 / z - epsilon * z, -0.5 / z - epsilon * z
-    if above > 0 and epsilon < 1:  # Phi(above) - Phi(below) first: both are about 1/2 if z is large
+    if above > 0 and epsilon < 1:  # subtract Phi(above) and Phi(below) first, because both are about 1/2 if z is large
         between = 0.5 * (special.erf(above / math.sqrt(2)) - special.erf(below / math.sqrt(2)))
         return float(between - math.expm1(epsilon) * special.ndtr(below))
     if above > 0:
         return float(special.ndtr(above) - math.exp(epsilon + special.log_ndtr(below)))
-    # Both terms share the factor phi(t), so that their difference does not underflow before the subtraction.
+    # Both terms share the factor phi(above). It is factored out so that the terms do not underflow before the
+    # subtraction.
     if z < 100 or above < -40:  # the difference keeps all but three digits, or delta is 0
         tails = special.erfcx(-above / math.sqrt(2)) - special.erfcx(-below / math.sqrt(2))
         return float(0.5 * math.exp(-0.5 * above * above) * max(tails, 0))
@@ -62,7 +63,7 @@ def log_mills_drop(t: float, mu: float) -> float:
 
     .. math:: R(t) - R(t + \mu) = \int_t^{t + \mu} (1 - s R(s))\, ds
     """
-    if mu > max(1.0, t):  # the two values are far apart
+    if mu > max(1.0, t):  # the two values differ so much that nothing cancels
         return math.log(_mills(t) - _mills(t + mu))
     s = t + mu / 2 * (1 + _NODES)
     return math.log(mu) + math.log(float(_WEIGHTS @ _mills_falls(s)) / 2)
@@ -74,7 +75,7 @@ def _mills(s):
 
 
 def _mills_falls(s: np.ndarray) -> np.ndarray:
-    """1 - s R(s) for s >= 0. From 3 on, it uses the continued fraction R(s) = 1 / (s + 1 / (s + 2 / (s + ...)))."""
+    """1 - s R(s) for s >= 0. For s >= 3, it uses the continued fraction R(s) = 1 / (s + 1 / (s + 2 / (s + ...)))."""
     far = np.maximum(s, 3.0)
     tail = np.zeros_like(far)
     for k in range(60, 0, -1):
@@ -161,7 +162,7 @@ def renyi_gaussian(mean_p, cov_p, mean_q, cov_q, *, alpha: float) -> float:
 
     Examples
     --------
-    If both covariances are equal, it is alpha d^T S^{-1} d / 2, here 2 (1 + 4 / 4) / 2.
+    If both covariances are equal, the divergence is alpha d^T S^{-1} d / 2. Here it is 2 (1 + 4 / 4) / 2.
 
     >>> renyi_gaussian([1.0, 2.0], np.diag([1.0, 4.0]), [0.0, 0.0], np.diag([1.0, 4.0]), alpha=2)
     2.0
@@ -201,7 +202,7 @@ def critical_order(cov_p, cov_q) -> float:
 
     Returns
     -------
-    order : float > 1; the divergence is finite below it and infinite at and above it
+    order : float > 1; the divergence is finite below this order and infinite from this order on
 
     Raises
     ------

@@ -1,6 +1,7 @@
 r"""Epsilon by privacy loss distributions: the epsilon of composed dominating pairs, bounded from both sides.
 
-The privacy loss of a pair (P, Q) is L = log(dP / dQ) at an outcome drawn from P. The losses of the steps add up, and
+The privacy loss of a pair (P, Q) is L = log(dP / dQ) at an outcome drawn from P. The losses of the steps
+add up. One step, and the sum L of the losses of all steps, have the delta
 
 .. math:: \delta(\epsilon) = \mathbb E\, \max(1 - e^{\epsilon - L}, 0).
 
@@ -27,8 +28,8 @@ from nfa.privacy.rounding import down, up
 UNIT = 2.0**-53  # relative rounding of one operation
 OUTSIDE = 1e-9  # largest share of delta, or of a tilted law, outside a window
 FAR_OUTSIDE = 1e-12  # the same in the second search
-OFF = 1e-9  # relative; larger than the error of a slope of a profile
-MOST_CELLS = 2**20  # of a grid; with more cells, one composition would take seconds
+OFF = 1e-9  # relative; larger than the error of a derivative of a profile
+MOST_CELLS = 2**20  # of a grid; one composition with more cells takes seconds
 MORE_CELLS = 2**22  # the same in the second search, in which a composition may take seconds
 FINE = 2**14  # cells of a grid that is fine enough for a mean
 MOST_LOG = 700.0  # largest logarithm that fits into a float
@@ -78,8 +79,8 @@ def split(pair: DominatingPair, start: float, h: float, cells: int) -> Losses:
     .. math:: P(L' \ge \epsilon_{i + 1}) = \frac{\delta_i - e^{-h} \delta_{i + 1}}{1 - e^{-h}}
 
     Its profile interpolates the values delta_i of the pair's profile at the grid points by chords in e^epsilon. The
-    pair's profile is convex in e^epsilon, so the chords are above it. A loss beyond the last point becomes infinite,
-    and a loss below the first point rises to the first point.
+    pair's profile is convex in e^epsilon, so the chords are above it. A loss beyond the last point becomes infinite. A
+    loss below the first point rises to the first point.
 
     Source: [doroshenko2022:connect]
     """
@@ -101,13 +102,13 @@ def split(pair: DominatingPair, start: float, h: float, cells: int) -> Losses:
 
 
 def merge(pair: DominatingPair, start: float, h: float, cells: int) -> Losses:
-    r"""A loss on the grid that the pair dominates, for a lower bound. `start` comes from `first_corner`.
+    r"""A loss on the grid for a lower bound: the pair dominates this loss. `start` comes from `first_corner`.
 
-    Its profile has corners only at the grid points and is nowhere above the pair's profile. In a cell, a convex profile
-    is below its chord by at most the height of the triangle that the chord forms with the tangents at the ends of the
-    cell. So take the profile's values, and subtract from each the larger height of its two cells. The chords between
-    the results are below the profile. Their greatest convex minorant is the profile of a loss. In the first and the
-    last cell, a tangent replaces the chord.
+    Its profile has corners only at the grid points and is nowhere above the pair's profile. In each cell, the chord of
+    the profile forms a triangle with the tangents at the ends of the cell. A convex profile is below its chord by at
+    most the height of this triangle. So take the profile's values, and subtract from each value the larger height of
+    its two cells. The chords between the results are below the profile. Their greatest convex minorant is the profile
+    of a loss. In the first and the last cell, a tangent replaces the chord.
     """
     points = start + h * np.arange(cells + 1)
     negative = int(np.searchsorted(points, 0.0))  # the points below 0
@@ -116,7 +117,7 @@ def merge(pair: DominatingPair, start: float, h: float, cells: int) -> Losses:
     back, _, beyond = pair.backward(-points[:negative])
     forth, _, above = pair.forward(points[negative:])
     values = np.append(least[:negative] + x[:negative] * back, forth)
-    tangents = np.append(-1 + back + beyond / x[:negative], -above)  # slopes in e^epsilon
+    tangents = np.append(-1 + back + beyond / x[:negative], -above)  # derivatives with respect to e^epsilon
     chords = np.diff(values) / widths
     before = np.maximum(chords - tangents[:-1] + OFF * np.abs(tangents[:-1]), 0.0)  # chord minus tangent on its left
     after = np.maximum(tangents[1:] - chords + OFF * np.abs(tangents[1:]), 0.0)
@@ -139,10 +140,9 @@ def merge(pair: DominatingPair, start: float, h: float, cells: int) -> Losses:
 
 
 def first_corner(pair: DominatingPair, h: float, back: float, forth: float) -> float:
-    r"""The point to which all outcomes with smaller losses, or losses in the interval above it, can be merged.
+    r"""The first grid point of `merge`. All smaller losses and all losses in the interval above it move to this point.
 
-    The line 1 - e^epsilon is below each profile, and so is the tangent one interval above the point. They meet at the
-    point.
+    The line 1 - e^epsilon and the tangent one interval above the point are below the profile. They meet at the point.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def first_corner(pair: DominatingPair, h: float, back: float, forth: float) -> f
         at = min(epsilon + h, 700.0)
         if at < 0:
             (back_down,), _, (beyond,) = pair.backward(np.array([-at]))
-            # Both sides minus the line, over e^at. If no loss is below `at`, the two are the same line.
+            # Both sides minus the line, divided by e^at. If no loss is below `at`, the tangent is the line.
             return back_down > 0 and back_down >= (back_down + beyond * math.exp(-at)) * -math.expm1(-h)
         (value,), _, (above,) = pair.forward(np.array([at]))
         return value + above * math.exp(at) * -math.expm1(-h) >= -math.expm1(epsilon)
@@ -190,9 +190,10 @@ class Tail:
         return math.sqrt(variance)
 
     def farthest(self, log_share: float, lam: float = 0.0, side: int = 1) -> tuple[float, float]:
-        """A point that the sum, tilted by e^{lam S}, exceeds with a probability of at most e^log_share, and the tilt.
+        """A point that the sum S exceeds with a probability of at most e^log_share, and the tilt of Chernoff's bound.
 
-        `side` is 1 for a point above the bulk and -1 for a point below.
+        The law of S is tilted by e^{lam S}. If `side` is 1, the point is above the bulk of this law. If `side` is -1,
+        the point is below the bulk, and S is smaller than the point with this probability.
         """
         at_lam, scale = self.log_moment(lam), math.sqrt(-2 * log_share) / self.scale()
 
@@ -223,13 +224,14 @@ def compose(
     guess: float | None = None,
     most_cells: int = MOST_CELLS,
 ) -> float:
-    r"""The epsilon of all steps at this delta, rounded up if `upper`, otherwise down; inf, or 0, if rounding hides it.
+    r"""The epsilon of all steps at this delta, rounded up if `upper` is true and otherwise down.
 
     .. math:: \delta(\epsilon) = K^T e^{-\lambda \epsilon} \sum_{s > \epsilon} P_\lambda(S = s)
               e^{-\lambda (s - \epsilon)} (1 - e^{\epsilon - s})
 
     The masses of each loss are tilted by e^{lam L}. This moves the sums of interest to the bulk of the law P_lam. K is
-    the sum of the tilted masses. Two transforms compose the tilted laws in a window.
+    the sum of the tilted masses. Fourier transforms compose the tilted laws in a window. If rounding hides epsilon, the
+    result is inf for an upper bound and 0 for a lower bound.
 
     Source: [higham2002:thm24.2]
 
@@ -241,15 +243,16 @@ def compose(
 
     Notes
     -----
-    The result is valid for every tilt. These terms are added to delta, or subtracted from it:
+    The result is valid for every tilt. For an upper bound, these terms are added to delta. For a lower bound, they are
+    subtracted:
 
     - Rounding of the transforms. For N = 2^t points, the 2-norm of the error is at most t eta / (1 - t eta) times the
       2-norm of the result. Here eta is 10 units of rounding, for twiddle factors with an error of up to 4 units
       [higham2002:thm24.2]. The power of a value of size at most 1 has T times the error of the value, and each of its T
       - 1 products adds a factor of 1 +- sqrt(5) units. With a guess, we also compute the bound of the next paragraph,
       and use the smaller of both.
-    - Sums outside the window, which a cyclic transform moves into the window, by Chernoff's bound.
-    - Rounding of the masses, of their sum and of K^T, as a factor.
+    - Sums outside the window, which a cyclic transform moves into the window. Chernoff's bound limits their mass.
+    - Rounding of the masses, of their sum and of K^T. A factor covers these errors.
 
     The other bound on the rounding before the product. A transform is t stages. In each stage a value is the sum of two
     values, each multiplied by a factor of size 1 with a relative error of at most eta. A mass reaches a coefficient on
@@ -313,7 +316,7 @@ def compose(
         decay = np.exp(-lam * (s - near))
         weight = scale * law * decay  # P(S = s)
         A = np.cumsum(weight[::-1])[::-1]
-        at_most = float(s[max(int((A > delta).sum()) - 1, 0)])  # from here on, P(S >= s) <= delta, and epsilon is near
+        at_most = float(s[max(int((A > delta).sum()) - 1, 0)])  # P(S >= s) <= delta from here on; epsilon is nearby
         here = s > at_most - MOST_LOG
         s, decay, weight, A = s[here], decay[here], weight[here], A[here]
         B = np.cumsum((weight * np.exp(at_most - s))[::-1])[::-1]
@@ -350,20 +353,21 @@ def _power(values: np.ndarray, count: int) -> np.ndarray:
 def bounds(
     spent: Iterable[tuple[tuple[DominatingPair, ...], int]], delta: float, *, gap: float = GAP, small: float = SMALL
 ) -> tuple[float, float]:
-    """The epsilon of all uses of dominating pairs: a lower and an upper bound.
+    """A lower and an upper bound on the epsilon of all uses of dominating pairs.
 
     Source: [zhu2022:compose]
 
     Parameters
     ----------
-    spent : (pairs, uses) of each release: one dominating pair, or two, for the two orders of the neighbours. In all
-        releases the neighbours must have the same order
+    spent : (pairs, uses) of each release. A release has one dominating pair, or two pairs for the two orders of the
+        neighbours. All releases must list the two orders in the same sequence
     delta : float in (0, 1)
-    gap, small : largest ratio, and largest difference, of the two bounds, as an aim. One of them suffices
+    gap, small : the largest ratio and the largest difference of the two bounds. The search ends if one of the two
+        limits is satisfied, or if no grid reaches them
 
     Returns
     -------
-    lower, upper : floats >= 0. If rounding hides the rest, lower can be 0 and upper inf
+    lower, upper : floats >= 0. If rounding errors are too large, lower can be 0 and upper can be inf
 
     Raises
     ------
@@ -371,20 +375,20 @@ def bounds(
 
     Notes
     -----
-    Guarantee: (upper, delta)-differential privacy holds, rounding included. If some neighbours attain the dominating
-    pairs, no epsilon below `lower` holds for them.
+    Guarantee: (upper, delta)-differential privacy holds, also with the rounding errors. If some neighbours attain the
+    dominating pairs, no epsilon below `lower` holds for them.
 
     Distance of the bounds. If the first search does not reach `gap` or `small` to within a factor of 2, a second search
     follows. By default, the aim is then a ratio of 1.002 or a difference of 1e-4. The second search can fail too if a
     sampled record is rare and delta is tiny, for example q <= 1e-3 and delta <= 1e-11. Then the rounding of the
     transforms is not small compared with delta. In our tests the ratio is at most 1.005 there. The bounds remain valid.
 
-    Proof that dominating pairs compose. Let the first step have the laws M and M' on two neighbours, dominated by
-    (P, Q), and let the second, whatever the first has given, have laws dominated by (R, S). For each outcome o of the
-    first step, the profile of the second at a M'(o) / M(o) is at most that of (R, S). So the profile of both steps at a
-    is at most the integral of H_{a M' / M}(R || S) over M, which is the profile of (M R, M' S). Exchange the parts of
-    the two steps, and bound M and M' by P and Q in the same way. QED. The argument needs no total mass of 1, so it
-    holds for the masses of `merge` too.
+    Proof that dominating pairs compose. Let M and M' be the laws of the first step on two neighbours, dominated by (P,
+    Q). For every outcome of the first step, let (R, S) dominate the laws of the second step. For each outcome o of the
+    first step, the profile of the second step at a M'(o) / M(o) is at most the profile of (R, S). So the profile of
+    both steps at a is at most the integral of H_{a M' / M}(R || S) over M. This integral is the profile of (M R, M' S).
+    Now exchange the roles of the two steps, and bound M and M' by P and Q in the same way. QED. The argument does not
+    need a total mass of 1, so it also holds for the masses of `merge`.
 
     Examples
     --------
@@ -431,13 +435,13 @@ def _search(
     uses = sum(count for _, count in spent)
     variation = [float(pair.forward(np.zeros(1))[1][0]) for pair, _ in spent]
     if sum(count * one for (_, count), one in zip(spent, variation, strict=True)) <= delta:
-        return 0.0, 0.0  # the difference of the laws of all steps is at most the sum of the differences in each step
+        return 0.0, 0.0  # the total variation of all steps is at most the sum of the total variations of the steps
     share = OUTSIDE * delta / uses
     ends = [(_end(_below(pair.backward), share), _end(pair.forward, share)) for pair, _ in spent]
     if max(map(max, ends)) > MOST_LOG:
         return 0.0, math.inf
     variances = [count * _variance(pair, *end) for (pair, count), end in zip(spent, ends, strict=True)]
-    main = int(np.argmax(variances))  # the most important release
+    main = int(np.argmax(variances))  # the release with the largest variance
     forth = ends[main][1]
     finest = max(8 * max(map(max, ends)), 32 * math.sqrt(sum(variances))) / most_cells
     h = max(math.sqrt(sum(variances) / uses) / 2, 128 * finest)
@@ -474,7 +478,7 @@ def _search(
 
 
 def gaussian_limit(spent: Iterable[tuple[tuple[DominatingPair, ...], int]], delta: float) -> float:
-    r"""The epsilon of the steps if the sum of their losses were Gaussian: close for many steps, but not a proof.
+    r"""The epsilon of the steps if the sum of their losses were Gaussian. It is accurate for many steps but not proved.
 
     .. math:: \delta(\epsilon) = \Phi\Big(\frac{M - \epsilon}{s}\Big)
               - e^{\epsilon - M + s^2 / 2}\, \Phi\Big(\frac{M - \epsilon - s^2}{s}\Big)
@@ -487,8 +491,8 @@ def gaussian_limit(spent: Iterable[tuple[tuple[DominatingPair, ...], int]], delt
 
     Examples
     --------
-    In the first example, the true epsilon is between 1.5161 and 1.5162. The number can be far off if losses are few and
-    rare, as in the second example.
+    In the first example, the true epsilon is between 1.5161 and 1.5162. The result can be very inaccurate for few steps
+    with rare records. In the second example, the true epsilon is about 0.029.
 
     >>> from nfa.privacy.dominating import gaussian, poisson
     >>> round(gaussian_limit([(poisson(gaussian(1.1), 0.01), 1000)], 1e-5), 3)
@@ -533,7 +537,7 @@ def _variance(pair: DominatingPair, back: float, forth: float) -> float:
 
 
 def _below(backward: Profile) -> Profile:
-    """A bound on P(L <= -epsilon) in place of the divergence of Q from P. It is at most e^-epsilon times that of Q."""
+    """A bound on P(L <= -epsilon), as a profile. P(L <= -epsilon) is at most e^-epsilon times Q(L <= -epsilon)."""
 
     def below(epsilons: np.ndarray) -> Values:
         mass = np.exp(-epsilons) * backward(epsilons)[2]
@@ -543,7 +547,7 @@ def _below(backward: Profile) -> Profile:
 
 
 def _end(profile: Profile, share: float) -> float:
-    """An epsilon from which the profile is at most the share. If the profile reaches 0, this is the first such one."""
+    """An epsilon from which the profile is at most the share. If the profile is 0 just above it, the first zero."""
 
     def within(epsilon: float) -> bool:
         return profile(np.array([epsilon]))[1][0] <= share

@@ -1,7 +1,7 @@
-"""Noise from a target epsilon or a noise multiplier: the setting of the rule that follows, and the report of a run.
+"""The noise for a target epsilon or a noise multiplier: the setting of the rule, and the report of a run.
 
-A rule measures its noise in its own units, mostly as the standard deviation on the averaged direction. Its mechanism
-relates these units to the sensitivity, the largest change from one record.
+Each rule measures its noise in its own units, usually as the standard deviation on the averaged direction. The
+mechanism of the rule relates these units to the sensitivity, which is the largest change that one record can cause.
 """
 
 import math
@@ -18,8 +18,8 @@ from nfa.privacy.rounding import up
 
 Stating = Callable[[float], Release]  # the release of one step, as a function of the setting that scales its noise
 
-LARGEST = 1e30  # setting that is tried if more noise does not help
-DIGITS = 6  # of a setting found by a search, because its last bits may differ between processors
+LARGEST = 1e30  # largest setting that the search tries
+DIGITS = 6  # digits of a setting found by a search. Its last bits may differ between processors
 COUNTED = ("epsilon", "delta", "steps", "bound", "conversion")
 
 
@@ -139,7 +139,7 @@ def setting_of_target(
 
 
 def _least_by_bisection(spent: Callable[[float], float], target_epsilon: float) -> float:
-    """The smallest setting for which the decreasing epsilon is at most a target, up to a relative 1e-9 more."""
+    """The smallest setting for which the decreasing epsilon is at most a target, to a relative accuracy of 1e-9."""
     require.positive(target_epsilon=target_epsilon)
     high = 1.0
     while (floor := spent(high)) > target_epsilon:
@@ -186,7 +186,7 @@ def noise_report(
     noise_multiplier: float | None,
     counted: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
-    """The part of a record about noise that was asked for: the request, the result, and a sentence about both.
+    """The part of the record of a run about requested noise: the request, the result, and a sentence about both.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Proofs besides the Renyi orders: pure differential privacy (order infinity) and total variation (epsilon 0)."""
+"""Two other proofs of an epsilon: pure differential privacy (order infinity) and total variation (epsilon 0)."""
 
 import math
 from collections.abc import Iterable
@@ -35,7 +35,8 @@ def compose_pure(spent: Iterable[tuple[Release, int]], bound: str | None = None)
     Parameters
     ----------
     spent : pairs (release, uses) that `nfa.privacy.theorems.choose` covers
-    bound : str, the requested bound. The bound without sampling uses no amplification. None: the proved value
+    bound : str, the requested bound. If it is the bound without sampling, amplification is not used. None: the smallest
+        proved epsilon
 
     Returns
     -------
@@ -82,8 +83,8 @@ def is_zero(rdp: np.ndarray, *, delta: float) -> np.ndarray:
     Notes
     -----
     (0, delta) means that the total variation TV of the laws on neighbours is at most delta. By the inequality of
-    Bretagnolle and Huber, TV^2 <= 1 - e^{-KL}. KL is the divergence of order 1, which is at most that of any larger
-    order.
+    Bretagnolle and Huber, TV^2 <= 1 - e^{-KL}. KL is the divergence of order 1, which is at most the divergence of any
+    larger order.
 
     Examples
     --------

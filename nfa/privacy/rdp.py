@@ -61,7 +61,7 @@ def gaussian(orders: np.ndarray, *, noise_multiplier: float) -> np.ndarray:
 
     Notes
     -----
-    Tight: equality holds if the distance of the two means is the sensitivity.
+    The bound is tight: equality holds if the distance of the two means is the sensitivity.
 
     Examples
     --------
@@ -97,12 +97,12 @@ def laplace(orders: np.ndarray, *, scale: float) -> np.ndarray:
 
     Notes
     -----
-    In several coordinates, the worst shift moves one coordinate by the whole l1 sensitivity, because the divergence is
-    convex in the shift and 0 at 0.
+    In several coordinates, the worst shift moves one coordinate by the whole l1 sensitivity. The reason is that the
+    divergence is convex in the shift and 0 at 0.
 
     Examples
     --------
-    For lambda = 2 and alpha = 2 it is log(2/3 e^(1/2) + 1/3 e^(-1)).
+    For lambda = 2 and alpha = 2, epsilon is log(2/3 e^(1/2) + 1/3 e^(-1)).
 
     >>> round(float(laplace(np.array([2.0]), scale=2)[0]), 6)
     0.200304
@@ -112,7 +112,7 @@ def laplace(orders: np.ndarray, *, scale: float) -> np.ndarray:
     a = np.asarray(orders, float)
     with np.errstate(over="ignore", invalid="ignore"):  # values that are not finite are in the branch that is not used
         up, down = (a - 1) / scale, -a / scale
-        # The terms of first order cancel: a up + (a - 1) down = 0. Without them, small epsilons are exact.
+        # The terms of first order cancel: a up + (a - 1) down = 0. We leave them out, so small epsilons lose no digits.
         excess = (a * expm1_beyond_linear(up) + (a - 1) * expm1_beyond_linear(down)) / (2 * a - 1)
         far = up + np.log(a / (2 * a - 1)) + np.log1p((a - 1) / a * np.exp(down - up))
     return np.where(up < 1, np.log1p(np.where(up < 1, excess, 0)), far) / (a - 1)
@@ -136,7 +136,8 @@ def compose(spent: Iterable[tuple[np.ndarray, int]]) -> np.ndarray:
 
     Parameters
     ----------
-    spent : pairs (rdp, steps): a curve, over the same orders, and the number of its uses, an integer >= 1
+    spent : pairs (rdp, steps) of a curve and the number of its uses, an integer >= 1. All curves are over the same
+        orders
 
     Returns
     -------
@@ -225,7 +226,7 @@ def canonne2020(orders: np.ndarray, rdp: np.ndarray, *, delta: float) -> np.ndar
 
     Examples
     --------
-    At alpha = 2, it is smaller than Mironov's epsilon by 2 log 2.
+    At alpha = 2, the result is smaller than Mironov's epsilon by 2 log 2.
 
     >>> round(float(canonne2020(np.array([2.0]), np.array([1.0]), delta=np.exp(-3))[0]), 6)
     2.613706
@@ -233,7 +234,7 @@ def canonne2020(orders: np.ndarray, rdp: np.ndarray, *, delta: float) -> np.ndar
     require.within("(0, 1)", delta=delta)
     _no_nan(orders=orders, rdp=rdp)
     less, more = np.log1p(-1 / orders), -(math.log(delta) + np.log(orders)) / (orders - 1)
-    lost = 4 * np.finfo(float).eps * (rdp - less + np.abs(more))  # at most, if the three nearly cancel
+    lost = 4 * np.finfo(float).eps * (rdp - less + np.abs(more))  # the largest error if the terms nearly cancel
     return np.maximum(rdp + less + more + lost, 0)
 
 
@@ -288,7 +289,7 @@ def best_order(orders: np.ndarray, rdp: np.ndarray, *, delta: float, conversion:
 
 
 def warn_of_grid_end(order: float, *, smallest: bool) -> None:
-    """Warn the caller's caller that the optimal order is the smallest or the largest of the grid."""
+    """Warn that the optimal order is the smallest or the largest of the grid. The warning names the caller's caller."""
     where, other = ("smallest", "smaller") if smallest else ("largest", "larger")
     warnings.warn(
         f"the order {order:g} is the {where} of the given orders and gives the smallest epsilon. If the bounds allow "

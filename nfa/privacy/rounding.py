@@ -3,7 +3,7 @@
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
-LONGEST = 400  # digits: more than any float has before and after the point at the usual number of decimals
+LONGEST = 400  # digits; no float has more digits before and after the point at the usual number of decimals
 
 
 def down(value: float, digits: int = 6) -> str:
@@ -22,7 +22,7 @@ def down(value: float, digits: int = 6) -> str:
 def up(value: float, digits: int = 6, *, decimals: int | None = None) -> str:
     """A number >= 0 with this many significant digits, or this many decimals, never below its value.
 
-    Its value means the digits that Python and JSON write.
+    We round the decimal digits with which Python and JSON write the float.
 
     Examples
     --------

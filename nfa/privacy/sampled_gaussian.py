@@ -9,7 +9,7 @@ from nfa.privacy.rdp import check_orders, expm1_beyond_linear, gaussian
 from nfa.privacy.subsampling import poisson_gaussian
 from nfa.privacy.subsampling_sums import check_rate
 
-LARGEST_SUM = 10**5  # the largest integer order with a sum, which takes minutes; at 4096 it takes a tenth of a second
+LARGEST_SUM = 10**5  # the largest integer order with a sum. Its sum takes minutes; at 4096 it takes 0.1 s
 MOST_NODES = 2000  # of the quadrature at one order; larger orders use the sums at integers
 BLOCK = 32  # orders that share their nodes
 
@@ -31,8 +31,8 @@ def poisson_gaussian_at_any_order(orders, *, sampling_rate: float, noise_multipl
 
     Returns
     -------
-    rdp : (k,) array, nats, never too small; inf at orders that would take too long. These are integers above 10^5, and
-        other orders above some hundred times z^2
+    rdp : (k,) array, nats, never too small; inf at orders that would take too long. These orders are integers above
+        10^5, and other orders above some hundred times z^2
 
     Raises
     ------
@@ -40,19 +40,20 @@ def poisson_gaussian_at_any_order(orders, *, sampling_rate: float, noise_multipl
 
     Notes
     -----
-    Section 3.3 of the source has two series for orders that are not integers. They alternate. If q is small, they lose
-    I, which is of the size of (q / z)^2, next to the 1. The integral that these series expand has an integrand >= 0,
-    because the mean of u is 0 and (1 + u)^alpha >= 1 + alpha u.
+    Section 3.3 of the source has two alternating series for orders that are not integers. If q is small, I is of the
+    size of (q / z)^2, and the series lose it next to the 1. We compute I by quadrature instead. The integrand is >= 0,
+    because (1 + u)^alpha >= 1 + alpha u, and the mean of u is 0.
 
-    Guarantee: rounded up. The error of the trapezoidal sum over the lattice h Z is at most 2 M / (e^{2 pi a / h} - 1)
-    if the integrand is analytic in the strip of half width a, and M bounds the integral of its modulus on every line in
-    the strip (Trefethen and Weideman 2014, Theorem 5.1). Here a < pi z, because the first zero of 1 + u is at Im x = pi
-    z, and M = e^{a^2 / 2} (1 + I + 1 + 2 alpha q). Beyond the last node, the integrand is below (1 + u)^alpha phi with
-    log(1 + u) replaced by its tangent of slope 1 / z. Before the first node, it is below alpha q phi.
+    Guarantee: rounded up. Suppose that the integrand is analytic in the strip of half width a, and that M bounds the
+    integral of its modulus on every line in the strip. Then the error of the trapezoidal sum over the lattice h Z is at
+    most 2 M / (e^{2 pi a / h} - 1) (Trefethen and Weideman 2014, Theorem 5.1). Here a < pi z, because the first zero of
+    1 + u is at Im x = pi z. We use M = e^{a^2 / 2} (1 + I + 1 + 2 alpha q). Beyond the last node, the integrand is
+    below (1 + u)^alpha phi with log(1 + u) replaced by the line through its last value with derivative 1 / z. Before
+    the first node, it is below alpha q phi.
 
     Examples
     --------
-    At a non-integer order, the value is between those at the adjacent integers, here at alpha = 2, 2.5 and 3.
+    At a non-integer order, the value is between the values at the adjacent integers. Here the orders are 2, 2.5 and 3.
 
     >>> poisson_gaussian_at_any_order([2, 2.5, 3], sampling_rate=0.01, noise_multiplier=1.0).round(8).tolist()
     [0.00017181, 0.00021758, 0.00026464]
@@ -71,7 +72,7 @@ def poisson_gaussian_at_any_order(orders, *, sampling_rate: float, noise_multipl
         return rdp
     # e^{-needed} is below the rounding of I >= q^2 alpha (alpha - 1) / (2 z^2).
     needed = 42 - 2 * math.log(q) + 2 * math.log(max(z, 1)) - math.log(min(orders[others[0]] - 1, 1))
-    width = math.sqrt(2 * needed)  # phi falls by e^{-needed} from its maximum
+    width = math.sqrt(2 * needed)  # at this distance from its maximum, phi has fallen by the factor e^{-needed}
     a = min(3 * z, width)
     h = 2 * math.pi * a / (needed + a * a / 2)
     others = others[(orders[others] / z + 2 * width) / h <= MOST_NODES]

@@ -1,8 +1,8 @@
 """Amplification by subsampling: the Renyi curve of a mechanism on a random batch, from its curve without sampling.
 
 Each bound belongs to one sampling scheme and one adjacency, and needs integer orders. The functions evaluate the bounds
-as stated. They can exceed the curve without sampling, which always holds too, so `nfa.privacy.accountant` uses the
-smaller of both. q is the sampling rate of records, and epsilon(alpha) is the mechanism's own curve.
+as stated. A bound can exceed the curve without sampling, which also holds. So `nfa.privacy.accountant` uses the smaller
+of the two curves. q is the sampling rate of records, and epsilon(alpha) is the mechanism's own curve.
 `nfa.privacy.amplification` declares which bounds the accountants use.
 """
 
@@ -80,7 +80,7 @@ def without_replacement(
 
 
 def without_replacement_berthier(orders, *, sampling_rate: float, curve: Curve) -> np.ndarray:
-    r"""The bound of `without_replacement` in Berthier's report. It has one term where the original has a minimum.
+    r"""The bound of `without_replacement` in Berthier's report, with single terms in place of the minima.
 
     .. math:: \epsilon'(\alpha) = \frac{1}{\alpha - 1} \log \Big(1 + 4 q^2 \binom{\alpha}{2} (e^{\epsilon(2)} - 1)
               + 2 \sum_{l=3}^\alpha \binom{\alpha}{l} q^l e^{(l-1) \epsilon(l)} \Big)
@@ -150,7 +150,8 @@ def without_replacement_gaussian(orders, *, sampling_rate: float, noise_multipli
     l = np.arange(len(base))
     terms = math.log(2) + (l - 1) * base
     terms[2] = min(math.log(4) + log_expm1(base[2]), math.log(2) + base[2])
-    if noise_multiplier > 0.1:  # below, B(j) is e^{j (j-1) / 2 z^2} to more than 20 digits, and the 2 is the minimum
+    # For smaller z, B(j) is e^{j (j-1) / 2 z^2} to more than 20 digits, and the term with the factor 2 is smaller.
+    if noise_multiplier > 0.1:
         log_B = np.zeros(len(base) + 1)
         log_B[2::2] = log_moment(np.arange(2, len(log_B), 2), noise_multiplier=noise_multiplier)
         root = (log_B[2 * (l // 2)] + log_B[2 * ((l + 1) // 2)]) / 2
@@ -174,8 +175,8 @@ def poisson_gaussian(orders, *, sampling_rate: float, noise_multiplier: float) -
 
     Returns
     -------
-    rdp : (k,) array, nats; the divergence of (1 - q) N(0, 1) + q N(1/z, 1) from N(0, 1), which is the larger of both
-        orders
+    rdp : (k,) array, nats; the divergence of (1 - q) N(0, 1) + q N(1/z, 1) from N(0, 1). The divergence in the other
+        order is not larger
 
     Raises
     ------
@@ -239,7 +240,8 @@ def poisson_gaussian_closed_form(orders, *, sampling_rate: float, noise_multipli
             f"the closed form needs a sampling rate q <= 1/5 and a noise multiplier z >= 4, got q={q} and z={z}",
         )
     A = np.log1p(1 / (q * (a - 1)))
-    room = A + np.log(q * a) + 0.5 / z**2  # if it is not positive, the condition gives no bound and is not used
+    # If `room` is not positive, the last condition has no meaning, and the order is not covered.
+    room = A + np.log(q * a) + 0.5 / z**2
     covered = (a <= 0.5 * z**2 * A - 2 * math.log(z)) & (room > 0)
     covered &= a * room <= 0.5 * z**2 * A**2 - math.log(5) - 2 * math.log(z)
     return np.where(covered, 2 * q**2 * a / z**2, math.inf)
@@ -305,15 +307,16 @@ def amplified(epsilon: float, *, sampling_rate: float) -> float:
 
     Notes
     -----
-    Poisson: given the draws of the other records, the laws with and without the record are (1 - q) A + q B and A, and A
-    and B are within e^epsilon of each other. The inequality B <= e^epsilon A gives one ratio, 1 + q (e^epsilon - 1).
-    The inequality A <= e^epsilon B gives the other ratio, 1 / (1 - q (1 - e^-epsilon)), which is smaller.
+    Poisson batches: given the draws of the other records, the law with the record is (1 - q) A + q B, and the law
+    without it is A. A and B are within e^epsilon of each other. The inequality B <= e^epsilon A gives one ratio, 1 + q
+    (e^epsilon - 1). The inequality A <= e^epsilon B gives the other ratio, 1 / (1 - q (1 - e^-epsilon)), which is
+    smaller.
 
-    Without replacement: the two laws are (1 - q) A + q B and (1 - q) A + q B', where A is the law given that the record
-    is not drawn. Each of A, B and B' is within e^epsilon of the others, because a batch with the record becomes a batch
-    without it if another record replaces it. With m = min(A, B'), B <= e^epsilon m. So B - B' <= e^epsilon m - B',
-    which is at most (e^epsilon - 1) B' and at most (e^epsilon - 1) A. Hence q (B - B') <= q (e^epsilon - 1) ((1 - q) A
-    + q B').
+    Batches without replacement: let A be the law given that the record is not drawn. The two laws are (1 - q) A + q B
+    and (1 - q) A + q B'. Each of A, B and B' is within e^epsilon of the others, because a batch with the record becomes
+    a batch without it if another record replaces it. With m = min(A, B'), B <= e^epsilon m. So B - B' <= e^epsilon m -
+    B', which is at most (e^epsilon - 1) B' and at most (e^epsilon - 1) A. Hence q (B - B') <= q (e^epsilon - 1) ((1 -
+    q) A + q B').
 
     Examples
     --------
@@ -326,7 +329,7 @@ def amplified(epsilon: float, *, sampling_rate: float) -> float:
         return math.log1p(sampling_rate * math.expm1(epsilon)) * ROUNDED_UP
     terms = 4 * sys.float_info.epsilon * (epsilon + abs(math.log(sampling_rate)))  # largest rounding of the sums below
     found = epsilon + math.log(sampling_rate + (1 - sampling_rate) * math.exp(-epsilon))
-    if found < 1:  # if the two nearly cancel
+    if found < 1:  # the two terms nearly cancel
         found = math.log1p(math.exp(epsilon + math.log(sampling_rate)) - sampling_rate)
         return found * (ROUNDED_UP + terms)
     return found * ROUNDED_UP + terms

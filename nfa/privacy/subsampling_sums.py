@@ -1,4 +1,4 @@
-"""Sums over batch compositions in log space, over positive terms, which the bounds on subsampling share."""
+"""Sums of positive terms in log space, for the bounds on subsampling."""
 
 import math
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from nfa.privacy.gaussians import check_noise
 from nfa.privacy.rdp import check_orders
 
 Curve = Callable[[np.ndarray], np.ndarray]  # orders -> nats
-ROUNDING = 4 * np.finfo(float).eps  # relative, of each part of an exponent: a few operations
+ROUNDING = 4 * np.finfo(float).eps  # relative error of each part of an exponent after a few operations
 
 
 def check_rate(sampling_rate: float) -> None:
@@ -22,7 +22,7 @@ def check_rate(sampling_rate: float) -> None:
 
 
 def curve_at_integers(orders, theorem: str, curve: Curve) -> tuple[np.ndarray, np.ndarray]:
-    """The orders as integers, and the curve at 0 .. the largest order. Slots 0 and 1 contain 0."""
+    """The orders as integers, and the curve at the integers from 0 to the largest order. Entries 0 and 1 are 0."""
     orders = check_orders(orders)
     for alpha in orders[orders != np.round(orders)][:1]:
         raise NoGuarantee(
@@ -46,7 +46,7 @@ def log_binomials(alpha: int) -> np.ndarray:
 
 
 def log_sum_over_batches(orders: np.ndarray, q: float, terms: np.ndarray, base: np.ndarray) -> np.ndarray:
-    """log(1 + sum_{l >= 2} C(alpha, l) q^l e^{terms[l]}) / (alpha - 1) per order, rounded up; inf if the curve is."""
+    """log(1 + sum_{l >= 2} C(alpha, l) q^l e^{terms[l]}) / (alpha - 1), rounded up; inf if the curve is infinite."""
     check_rate(q)
     chosen = np.arange(len(terms)) * math.log(q)
     return _over_orders(orders, base, lambda alpha: (log_binomials(alpha), chosen[: alpha + 1], terms[: alpha + 1]))
@@ -67,8 +67,8 @@ def log_sum_poisson(orders: np.ndarray, q: float, terms: np.ndarray, base: np.nd
 def _over_orders(orders: np.ndarray, base: np.ndarray, parts: Callable[[int], tuple[np.ndarray, ...]]) -> np.ndarray:
     """log(1 + sum_{l >= 2} e^{sum of the parts at l}) / (alpha - 1), rounded up.
 
-    Parts of size 10^5 can add up to an exponent near 0, which then has the rounding error of the parts. So each
-    exponent is raised by its largest possible error, and the result remains an upper bound.
+    Parts of size 10^5 can add up to an exponent near 0. This exponent has the rounding errors of the parts. So we
+    increase each exponent by its largest possible error, and the result remains an upper bound.
     """
     rdp = np.full(len(orders), math.inf)
     for i, alpha in enumerate(orders.tolist()):
@@ -80,7 +80,7 @@ def _over_orders(orders: np.ndarray, base: np.ndarray, parts: Callable[[int], tu
 
 
 def _log_sum(logs: np.ndarray) -> float:
-    """log of the sum of exponentials. It is scipy.special.logsumexp without its overhead in the loop above."""
+    """log of the sum of exponentials. It is faster than scipy.special.logsumexp in the loop of `_over_orders`."""
     top = float(logs.max())
     return top if math.isinf(top) else top + math.log(np.exp(logs - top).sum())
 
@@ -97,10 +97,10 @@ def log_3_exp_minus_1(x: np.ndarray) -> np.ndarray:
     return x + np.log(3 - np.exp(-x))
 
 
-STEP = 0.1  # of the trapezoidal rule; its error for these integrands falls like e^{-2 pi^2 / STEP^2}
+STEP = 0.1  # of the trapezoidal rule. For these integrands, its error is of the size e^{-2 pi^2 / STEP^2}
 
 
-WIDTH = 12.0  # half the window around a mode; at its ends, the integrand has fallen by e^{-WIDTH^2 / 2} or more
+WIDTH = 12.0  # half the window around a mode. At its ends, the integrand is at most e^{-WIDTH^2 / 2} times its maximum
 
 
 def log_moment(j, *, noise_multiplier: float) -> np.ndarray:
@@ -114,7 +114,7 @@ def log_moment(j, *, noise_multiplier: float) -> np.ndarray:
 
     Parameters
     ----------
-    j : integer >= 2, or an array of them
+    j : integer >= 2, or an array of such integers
     noise_multiplier : float z > 0
 
     Returns
@@ -128,9 +128,10 @@ def log_moment(j, *, noise_multiplier: float) -> np.ndarray:
     Notes
     -----
     The alternating sum cancels. In float64, its fifth digit is wrong at j = 16, z = 8.5, and all its digits are wrong
-    at j = 32. The integrand has two modes, one on each side of its zero x = 1/(2z). On each side, its logarithm curves
-    at least as much as that of a normal density, so windows around the modes contain everything. For even j, both sides
-    are positive. For odd j, they are subtracted, which loses digits if z is large.
+    at j = 32. The integrand has two modes, one on each side of its zero x = 1/(2z). On each side, its logarithm is at
+    least as concave as the logarithm of a normal density. So the mass outside the windows around the modes is
+    negligible. For even j, both sides are positive. For odd j, the left side is subtracted from the right side, which
+    loses digits if z is large.
 
     Examples
     --------
@@ -149,7 +150,8 @@ def log_moment(j, *, noise_multiplier: float) -> np.ndarray:
         )
     rows, z = np.atleast_1d(j).astype(float).reshape(-1, 1), float(noise_multiplier)
     zero = 0.5 / z  # where dP/dQ = 1
-    # The mode x on the right has x (1 - e^{-u}) = j/z, and u / (1 + u) < 1 - e^{-u} < 1, so it is in this bracket.
+    # The mode x on the right satisfies x (1 - e^{-u}) = j/z, and u / (1 + u) < 1 - e^{-u} < 1. So it is in this
+    # bracket.
     mode = _bisect(lambda x: _slope(x, rows, z), rows / z, zero + np.sqrt(rows))
     right = _log_integral(rows, z, mode, above=True)
     left = _log_integral(rows, z, _bisect(lambda x: _slope(x, rows, z), -np.sqrt(rows), np.sqrt(rows)), above=False)
@@ -174,7 +176,7 @@ def _slope(x: np.ndarray, j: np.ndarray, z: float) -> np.ndarray:
 
 
 def _bisect(slope, low: np.ndarray, width: np.ndarray) -> np.ndarray:
-    """The zero of the falling derivative between low and low + width, to a hundredth."""
+    """The zero of the decreasing derivative between low and low + width, with an error of at most 0.01."""
     high = low + width
     for _ in range(max(1, math.ceil(math.log2(100 * float(width.max()))))):
         middle = (low + high) / 2

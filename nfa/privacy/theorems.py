@@ -29,8 +29,8 @@ def _declared() -> dict[str, Coverage]:
 
     Source: [ours:public-number]
 
-    Raises ValueError if a scheme has no coverage. Also raises it if a scheme covers neighbours of different sizes,
-    although its batches depend on n.
+    Raises ValueError in two cases: a scheme has no coverage, or a scheme covers neighbours of different sizes although
+    its batches depend on n.
     """
     modules = dict.fromkeys(SAMPLERS[scheme].theorems for scheme in SCHEMES)
     found = [one for name in modules for one in import_module(f"nfa.privacy.{name}").COVERAGE]
@@ -71,7 +71,7 @@ def refuse_conjecture(bound: str | None) -> None:
 def says(bound: str) -> str:
     """The sentence of a bound, by its id.
 
-    The sentence of a Classic's own curve says that the curve ignores the sampling.
+    For a Classic's own curve, the sentence states that every use of a record is counted in full.
     """
     return next((b.says for b in _stated() if b.id == bound), SAYS)
 
@@ -91,7 +91,7 @@ def _stated() -> list[Bound | PureBound]:
 
 
 def base_bound(release: Release) -> Bound:
-    """The bound that ignores the sampling. It holds if any bound holds."""
+    """The bound that ignores the sampling."""
     if isinstance(release, Classic):
         laws = (release.law,)
         return Bound(id=release.id, samplings=SCHEMES, laws=laws, integers=False, says=SAYS, curve=unsampled_curve)
@@ -106,7 +106,7 @@ def choose(release: Release, bound: str | None = None) -> Bound:
     Parameters
     ----------
     release : Mechanism or Classic
-    bound : str, a ledger id from `BOUNDS` or that of a Classic's own curve; None: the default
+    bound : str, a ledger id from `BOUNDS` or the id of a Classic's own curve; None: the default
 
     Raises
     ------
@@ -183,7 +183,7 @@ def _refuse_unless_covered(bound: Bound, release: Release, base: Bound) -> None:
 
 
 def one_step(release: Release, orders: np.ndarray, bound: Bound) -> np.ndarray:
-    """Renyi curve of one step: the bound, or the curve without sampling if that also holds and is smaller.
+    """Renyi curve of one step: the bound, or the curve without sampling if this curve also holds and is smaller.
 
     Source: [lee2020:acct] [lee2020:def3] [ohana2021:def2.4] [berthier2019:lem3.1] [dpulr2024:def3]
 
@@ -195,14 +195,14 @@ def one_step(release: Release, orders: np.ndarray, bound: Bound) -> np.ndarray:
 
     Returns
     -------
-    rdp : (k,) array, nats. The divergences of neighbours are at most this, in either order of the two
+    rdp : (k,) array, nats. The divergences of two neighbours, in either order, are at most this
 
     Notes
     -----
-    The curve without sampling also holds for random batches under two conditions: a record is at most once in a batch,
-    and the batches of the other records do not depend on it. The reason is that e^{(alpha - 1) D_alpha} is jointly
-    convex, and given the batches, the two laws are equal or those of neighbours. The scheme's `Coverage` lists the
-    adjacencies for which these conditions hold.
+    The curve without sampling also holds for random batches under two conditions. A record is at most once in a batch,
+    and the batches of the other records do not depend on this record. The reason is that e^{(alpha - 1) D_alpha} is
+    jointly convex. Given the batches, the two laws are equal, or they are the laws of neighbours. The scheme's
+    `Coverage` lists the adjacencies for which these conditions hold.
 
     Examples
     --------
@@ -220,9 +220,10 @@ def one_step(release: Release, orders: np.ndarray, bound: Bound) -> np.ndarray:
 
 
 def one_step_everywhere(release: Release, orders: np.ndarray, bound: Bound) -> np.ndarray:
-    """As `one_step`, but at all orders: a theorem for integers is used at 2 ..
+    """As `one_step`, but at all orders.
 
-    256, and the curve without sampling elsewhere.
+    A theorem for integers is used at the orders 2 to 256. At the other orders, the result is the curve without
+    sampling, or inf if this curve does not hold.
     """
     if not bound.integers:
         return one_step(release, orders, bound)

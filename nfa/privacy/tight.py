@@ -14,9 +14,9 @@ class Tight:
 
     Parameters
     ----------
-    epsilon : float, an upper bound that exceeds the best possible value only by the discretisation; None if there is
-        none
-    says : str, one sentence: the origin of the number, or the missing part
+    epsilon : float, an upper bound that exceeds the exact value only by the discretisation; None if there is no such
+        number
+    says : str, one sentence: the method that gave the number, or the reason for None
     """
 
     epsilon: float | None

@@ -3,11 +3,12 @@ r"""One record zeroed out in batches without replacement: the bounds that the ac
 Let f be the output of a step before its noise, and Delta its sensitivity under zero-out. Neighbours D and D' differ in
 record i, which is x in D and the zero record 0 in D'. Batches of m out of the n records are drawn without replacement.
 Draw m - 1 of the other records, T, and one more of the rest, j. A batch without record i consists of T and j. Let A be
-the law of its release. A batch with record i consists of T and x in D, with the law B, and of T and 0 in D', with the
-law B'. With q = m / n, the two releases have the laws P = (1 - q) A + q B and Q = (1 - q) A + q B', mixed over T and j.
+the law of its release. In D, a batch with record i consists of T and x, and its release has the law B. In D', this
+batch consists of T and 0, and its release has the law B'. With q = m / n, the two releases have the laws P = (1 - q) A
++ q B and Q = (1 - q) A + q B', mixed over T and j.
 
-Both f(T, x) and f(T, j) are at most Delta away from f(T, 0), so their distance is at most 2 Delta. So zeroing out a
-record costs at most as much as replacing a record at the sensitivity 2 Delta. The bounds below are smaller.
+Both f(T, x) and f(T, j) are at most Delta away from f(T, 0), so their distance is at most 2 Delta. So the epsilon under
+zero-out is at most the epsilon for a replaced record at the sensitivity 2 Delta. The bounds below are smaller.
 
 `nfa.privacy.amplification` declares these bounds.
 """
@@ -37,8 +38,8 @@ def without_replacement_zeroed(orders, *, sampling_rate: float, noise_multiplier
               (e^{4s} - 2 e^{2s} + e^s) + \sum_{l=3}^\alpha \binom{\alpha}{l} q^l
               \min\{u_l (w_l b_l + w_l - 1)^l, \; u_l^4 + u_l\}\Big)
 
-    with s = 1 / z^2, w_l = e^{(l-1)s}, u_l = e^{l(l-1)s/2} and b_l = (B(2 floor(l/2)) B(2 ceil(l/2)))^{1/(2l)}. B(j) is
-    E_Q[(dP/dQ - 1)^j] for P = N(1/z, 1) and Q = N(0, 1).
+    with s = 1 / z^2, w_l = e^{(l-1)s}, u_l = e^{l(l-1)s/2} and b_l = (B(2 floor(l/2)) B(2 ceil(l/2)))^{1/(2l)}. In this
+    formula, B(j) = E_Q[(dP/dQ - 1)^j] for P = N(1/z, 1) and Q = N(0, 1).
 
     Source: [ours:zero-out-drawn]
 
@@ -60,19 +61,20 @@ def without_replacement_zeroed(orders, *, sampling_rate: float, noise_multiplier
     Notes
     -----
     Proof. Let Delta be 1, so that the noise is N(0, z^2 I). The exponential e^{(alpha - 1) D_alpha} is jointly convex
-    in the two laws. So it is enough to bound it for each T and j. Move the origin to f(T, 0). Then B' = N(0, z^2 I), A
-    = N(u, z^2 I) and B = N(v, z^2 I) with ||u|| <= 1 and ||v|| <= 1.
+    in the two laws. So it is enough to bound this exponential for each T and j. Move the origin to f(T, 0). Then B' =
+    N(0, z^2 I), A = N(u, z^2 I) and B = N(v, z^2 I) with ||u|| <= 1 and ||v|| <= 1.
 
-    *Moments.* P / Q = 1 + q (B - B') / Q, and the mean of (B - B') / Q under Q is 0. By the binomial theorem E_Q[(P /
-    Q)^alpha] is at most 1 + sum_{l >= 2} C(alpha, l) q^l M_l, and M_l is the integral of |B - B'|^l / Q^{l-1}. M_l is
-    convex in Q, so it is at most (1 - q) T_l + q T'_l, where T_l has A in place of Q, and T'_l has B' in place of Q.
-    The other order of P and Q gives the same T_l, and B in place of B' in T'_l, which has the same value by symmetry.
+    *Moments.* P / Q = 1 + q (B - B') / Q, and the mean of (B - B') / Q under Q is 0. Let M_l be the integral of |B -
+    B'|^l / Q^{l-1}. By the binomial theorem, E_Q[(P / Q)^alpha] is at most 1 + sum_{l >= 2} C(alpha, l) q^l M_l. Let
+    T_l be M_l with A in place of Q, and let T'_l be M_l with B' in place of Q. M_l is convex in Q, so it is at most (1
+    - q) T_l + q T'_l. The other order of P and Q gives the same T_l. It has B in place of B' in T'_l, which has the
+    same value by symmetry.
 
     *From B'.* Let Y_d = e^{d g / z - d^2 / (2 z^2)} with g ~ N(0, 1). Then T'_l = E|Y_d - 1|^l with d = ||v||. Y_d is a
-    martingale in d^2, so E F(Y_d) rises with d for every convex F, and T'_l <= E|Y_1 - 1|^l.
+    martingale in d^2, so E F(Y_d) rises with d for every convex F. Hence T'_l <= E|Y_1 - 1|^l.
 
-    *From A.* Write y ~ N(0, z^2 I) for what A adds to u. Then B' / A = e^{(<b, y> - ||b||^2 / 2) / z^2} with b = -u. We
-    take (B' / A)^l out of |B / A - B' / A|^l and absorb it into the law of y, whose mean becomes l b:
+    *From A.* Write the release under A as u + y with y ~ N(0, z^2 I). Then B' / A = e^{(<b, y> - ||b||^2 / 2) / z^2}
+    with b = -u. We take (B' / A)^l out of |B / A - B' / A|^l and absorb it into the law of y, whose mean becomes l b:
 
         T_l = e^{l (l-1) ||u||^2 s / 2} E|w Y_d - 1|^l,    w = e^{-(l-1) <u, v> s}.
 
@@ -81,16 +83,16 @@ def without_replacement_zeroed(orders, *, sampling_rate: float, noise_multiplier
     of E|w Y_1 - 1|^l at w = w_l and at w = 1 / w_l.
 
     *l = 2.* E(w Y_1 - 1)^2 = w^2 e^s - 2 w + 1. At w = e^s this is e^{3s} - 2 e^s + 1. At w = e^{-s} it is 1 - e^{-s},
-    which is less by e^s (e^s - e^{-s})^2. Times u_2 = e^s the larger is M_2 as claimed. It exceeds the bound e^s - 1 on
-    T'_2 by (e^{2s} - 1)^2.
+    which is smaller by e^s (e^s - e^{-s})^2. The larger value, multiplied by u_2 = e^s, is the claimed bound on M_2. It
+    exceeds the bound e^s - 1 on T'_2 by (e^{2s} - 1)^2.
 
     *l >= 3.* |w Y_1 - 1| is at most w_l |Y_1 - 1| + w_l - 1 at either end. By Minkowski's inequality E|w Y_1 - 1|^l is
     at most (w_l b + w_l - 1)^l with b^l = E|Y_1 - 1|^l, and b <= b_l by the inequality of Cauchy and Schwarz. This is
-    the first number of the minimum. For the second, |B - B'|^l <= B^l + B'^l. A Gaussian at the distance r from A has
-    the moment e^{l (l-1) r^2 s / 2}, and B and B' are at most at the distances 2 and 1. Both numbers are at least the
-    bound on T'_l, which is at most b_l^l and at most E Y_1^l + 1 = u_l + 1. QED.
+    the first number of the minimum. For the second number, |B - B'|^l <= B^l + B'^l. A Gaussian at the distance r from
+    A has the moment e^{l (l-1) r^2 s / 2}. The distance of B from A is at most 2, and the distance of B' from A is at
+    most 1. Both numbers are at least the bound on T'_l, which is at most b_l^l and at most E Y_1^l + 1 = u_l + 1. QED.
 
-    The worst case looks like this: record i adds +Delta in some direction, and every other record adds -Delta.
+    In the worst case, record i adds +Delta in some direction, and every other record adds -Delta.
 
     Examples
     --------
@@ -116,7 +118,7 @@ def without_replacement_zeroed(orders, *, sampling_rate: float, noise_multiplier
         terms[2] = s + math.log(math.expm1(3 * s) - 2 * math.expm1(s))
     else:
         terms[2] = 4 * s + math.log1p(math.exp(-3 * s) - 2 * math.exp(-2 * s))
-    if noise_multiplier > 0.1:  # below, B(j) is e^{j (j-1) / 2 z^2} to more than 20 digits
+    if noise_multiplier > 0.1:  # for smaller z, B(j) is e^{j (j-1) / 2 z^2} to more than 20 digits
         log_B = np.zeros(len(base) + 1)
         log_B[2::2] = log_moment(np.arange(2, len(log_B), 2), noise_multiplier=noise_multiplier)
         root = (log_B[2 * (l // 2)] + log_B[2 * ((l + 1) // 2)]) / 2  # l log b_l
@@ -136,12 +138,13 @@ def amplified_zeroed(epsilon: float, *, sampling_rate: float) -> float:
 
     Parameters
     ----------
-    epsilon : float >= 0, of the mechanism on batches under zero-out
+    epsilon : float >= 0, epsilon of the mechanism on batches under zero-out
     sampling_rate : float q = m / n in (0, 1]
 
     Returns
     -------
-    epsilon : float >= 0 under zero-out, rounded up; at most the given epsilon, apart from rounding; inf if that is inf
+    epsilon : float >= 0 under zero-out, rounded up; at most the given epsilon, except for rounding; inf if the given
+        epsilon is inf
 
     Raises
     ------
@@ -149,16 +152,17 @@ def amplified_zeroed(epsilon: float, *, sampling_rate: float) -> float:
 
     Notes
     -----
-    Proof. For each T and j, the batch of B' has the zero record in the place of one record of the batch of A, and of
-    that of B. So B <= e^epsilon B', B' <= e^epsilon B and B' <= e^epsilon A. Mixing over T and j keeps these
-    inequalities. With r = B' / A, which is at most e^epsilon,
+    Proof. For each T and j, the batch of B' is the batch of A with one record zeroed out. It is also the batch of B
+    with one record zeroed out. So B <= e^epsilon B', B' <= e^epsilon B and B' <= e^epsilon A. Mixing over T and j keeps
+    these inequalities. With r = B' / A, which is at most e^epsilon,
 
         P / Q <= (1 - q + q e^epsilon r) / (1 - q + q r),
 
-    which rises with r, and has the value claimed at r = e^epsilon. The other way, B >= e^-epsilon B', so Q / P is at
-    most (1 - q + q r) / (1 - q + q e^-epsilon r). This rises with r too, to 1 + q (e^epsilon - 1). That is at most the
-    value claimed, because (1 + q (e^epsilon - 1))^2 <= 1 + q (e^{2 epsilon} - 1): the square of a mean is at most the
-    mean of the squares. QED. Laws on two outcomes with these three ratios attain it.
+    which rises with r and has the claimed value at r = e^epsilon. In the other order, B >= e^-epsilon B', so Q / P is
+    at most (1 - q + q r) / (1 - q + q e^-epsilon r). This ratio also rises with r, and it is 1 + q (e^epsilon - 1) at r
+    = e^epsilon. This value is at most the claimed value, because (1 + q (e^epsilon - 1))^2 <= 1 + q (e^{2 epsilon} -
+    1): the square of a mean is at most the mean of the squares. QED. Laws on two outcomes with these three ratios
+    attain the bound.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Update rules, one in each file. This page is their contract, and `nfa.rules.spec` reads a rule by it.
+"""Update rules, one in each file. This page is their contract, which `nfa.rules.spec` applies to each rule.
 
 A rule is a plain function in a module of the same name. It has no base class and is in no registry::
 
@@ -10,9 +10,9 @@ A rule is a plain function in a module of the same name. It has no base class an
 - ``x``: ``(k, *in_shape)`` array, k examples; k may be 0
 - ``y``: (k, n_L) array, their targets, one-hot for class labels
 
-It takes ``rng`` by keyword, a `numpy.random.Generator`, which is the only source of randomness. A rule that is a sum
-over examples may get one part of a batch, with `nfa.noise.OfExamples`. What it draws for an example must then depend on
-the example's place in the batch. ``add_normal_each``, ``project`` and ``weigh`` draw in this way.
+It takes ``rng`` by keyword. This `numpy.random.Generator` is the only source of randomness. A rule that is a sum over
+examples may get one part of a batch, with `nfa.noise.OfExamples`. Its draws for an example must then depend on the
+example's place in the batch. ``add_normal_each``, ``project`` and ``weigh`` draw in this way.
 
 In addition, a run provides the following arguments if a rule has a keyword with this name:
 
@@ -21,14 +21,14 @@ In addition, a run provides the following arguments if a rule has a keyword with
   `nfa.feedback.draw_layerwise` draws it
 - ``at``: "h" or "z", the place at which B[l] e enters a layer with pooling
 - ``project``, ``clip_l2``, ``clip_offset``, ``add_normal``, ``add_normal_each``, ``weigh``: functions with a default in
-  plain NumPy. A run may provide a kernel that computes the same. ``add_normal`` adds the noise on the sum over
-  examples, and nothing else. A secure run provides its exact noise through ``add_normal``, and refuses a rule without
-  this argument. ``add_normal_each`` adds noise of single examples to an array with a row for each example
+  plain NumPy. A run may provide a kernel that computes the same. ``add_normal`` adds only the noise on the sum over
+  examples. A secure run provides its exact noise through ``add_normal``, and refuses a rule without this argument.
+  ``add_normal_each`` adds noise of single examples to an array with a row for each example
 - ``state``: dict that the rule reads and writes. It is empty before the first step and saved with a checkpoint. Its
-  entry "clipped", a share or a list of shares of the batch, is what ``nfa train`` shows as clipped
+  entry "clipped" is a share of the batch, or a list of shares. ``nfa train`` prints this entry as the clipped share
 - ``m``: the public normaliser. If nobody sets it, a run provides the batch size, or its expected value. For batches of
   all records, it provides the public number of records
-- ``N_B``: the least size of a batch, if smaller batches are drawn again
+- ``N_B``: the least size of a batch, if the run draws smaller batches again
 
 Every other keyword is a setting of the rule itself, ``--set NAME=VALUE``. Its annotation is its type. Its meaning is in
 the docstring under "Parameters".
@@ -45,11 +45,11 @@ returns only its noise.
   rounding from that bound, so the clips must be those that `nfa.sensitivity.rounding` covers.
   A function that always raises is annotated ``-> NoReturn``. A function that protects only labels annotates its
   adjacency as ``Literal["replace-label"]``, so that ``nfa rules`` can print this
-- ``NOISE``: the setting to which the noise of the mechanism is proportional if the other settings are fixed, such as a
-  standard deviation or a noise multiplier; "sigma" if it is not declared
-- ``SUM_OVER_EXAMPLES``: True if the direction is a sum over examples, including the clips of each example. Then, with m
-  given and without noise, the direction of a batch is the sum of the directions of its parts, and `nfa.parts` calls the
+- ``NOISE``: the setting to which the noise of the mechanism is proportional if the other settings are fixed, "sigma" if
+  it is not declared. It is for example a standard deviation or a noise multiplier
+- ``SUM_OVER_EXAMPLES``: True if the direction is a sum over examples, including the clips of each example. Then, for a
+  given m and without noise, the direction of a batch is the sum of the directions of its parts. `nfa.parts` calls the
   rule on parts. The noise is then the same for every batch, also for a batch without examples. A rule that reads the
-  whole batch, for example to set its noise, is no such sum. Nor is a rule that reads from its state what an earlier
-  batch has written there, except its own noise
+  whole batch, for example to set its noise, is no such sum. A rule that reads from its state what an earlier batch has
+  written there is no such sum either, unless it reads only its own noise
 """

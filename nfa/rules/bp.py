@@ -56,7 +56,7 @@ def bp(net: Net, x: np.ndarray, y: np.ndarray, *, m: int | None = None, rng=None
             back = net.map[l].transpose(net.W[l], dz[l])  # (W^l)^T dz^l   (k, n_{l-1})
             for j in net.reads(l):  # l - 1, and the start of a skip into l
                 v[j] = v[j] + back
-        # float(m), because a NumPy number would turn float32 into float64.
+        # We use float(m), because a NumPy number would turn float32 into float64.
         dW[l], db[l] = net.map[l].outer(dz[l] / float(m), net.input(l, h))  # (n_l, n_{l-1}), (n_l,)
     return dW, db
 

@@ -73,7 +73,7 @@ def dfa(
     db: list = [None] * (L + 1)
     # No layer waits for another, so every order gives these values if project draws nothing.
     for l in range(L, 0, -1):
-        # float(m), because a NumPy number would turn float32 into float64.
+        # We use float(m), because a NumPy number would turn float32 into float64.
         dz = e if l == L else net.pull(l, z, project(e, B[l]), at)  # (B e) * phi'(z)   (k, n_l)
         dW[l], db[l] = net.map[l].outer(dz / float(m), net.input(l, h))  # (n_l, n_{l-1}), (n_l,)
     return dW, db

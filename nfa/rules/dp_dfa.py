@@ -63,11 +63,11 @@ def dp_dfa(
     at : "h" or "z", the place at which B[l] e enters a layer with pooling: above or below the pooling
     top : what the top layer learns from: "error", e; "slope", e * y_hat (1 - y_hat); "unclipped", y_hat - y, the error
         before its clip
-    beta_top : float > 0, factor of e in the top layer, in place of a random matrix, the printed B^{L+1}
+    beta_top : float > 0, factor of e in the top layer, in place of the random matrix B^{L+1} that the paper prints
     clip_l2 : function (v, c, shares) that returns the rows of v clipped to norm c, as a new array
     add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator; layers draw from the top down, W before b
-    state : dict whose entry "clipped" gets the share of examples that each clip scales down, in the order of the clips
+    state : dict. Its entry "clipped" gets the share of examples that each clip scales down, in the order of the clips
 
     Returns
     -------
@@ -80,15 +80,16 @@ def dp_dfa(
     Notes
     -----
     Readings of l = L. The printed line needs a B^{L+1} that is never drawn and a phi'_L that the softmax does not have.
-    The reading top="error" is Section 3.2, Figure 1 and the DFA of the literature. With top="slope" and beta_top=beta,
-    the paper's overall sensitivity is exact and the network trains, but the softmax derivative enters twice. The
-    reading top="unclipped" omits line A9 for the top layer, and `lee2020:claim-gain` tries it. Under it, one record
-    moves that layer up to sqrt(2) / tau_e times as far. The forward pass is not clipped. If a record's dz or input of a
-    layer is not finite, its term in that layer counts as 0.
+    The reading top="error" follows Section 3.2, Figure 1 and the DFA of the literature. With top="slope" and
+    beta_top=beta, the paper's overall sensitivity is exact and the network trains, but the softmax derivative enters
+    twice. The reading top="unclipped" omits line A9 for the top layer, and `lee2020:claim-gain` tries it. Under this
+    reading, one record moves that layer up to sqrt(2) / tau_e times as far. The forward pass is not clipped. If a
+    record's dz or input of a layer is not finite, its term in that layer counts as 0.
 
     Examples
     --------
-    Two classes of probability 1/2, label 0, input 1: the error is (-1/2, 1/2), of norm 0.7071, and is clipped to 0.1.
+    There are two classes of probability 1/2, the label is 0 and the input is 1. The error (-1/2, 1/2) has norm 0.7071
+    and is clipped to 0.1.
 
     >>> from nfa.network import mlp, ops
     >>> net = mlp((1, 2), ops.sigmoid, init="zeros", rng=np.random.default_rng(0))
@@ -114,11 +115,11 @@ def dp_dfa(
         else:
             # h (1 - h), at most 1/4, is an entry of the softmax's derivative, which e already contains.
             dz = float(beta_top) * (e * h[L] * (1 - h[L]) if top == "slope" else e)  # (k, n_L)
-        # This must come before the product: 0 times infinity is NaN, and no later clip would remove it.
+        # This call must come before the product: 0 times infinity is NaN, and no later clip would remove it.
         dz, h_in = finite_rows(dz, net.input(l, h))  # (k, n_l), (k, n_{l-1})
         # The norm of dz h^T is ||dz|| ||h||, so without this clip nothing bounds dW. db has no factor h and needs no
-        # clip. We divide by the public m, because with len(x) one record would change the weight of all others.
-        # float(m), because a NumPy number would turn float32 into float64. The noise is added once, to the mean.
+        # clip. We divide by the public m, because with len(x) one record would change the weight of all others. We use
+        # float(m), because a NumPy number would turn float32 into float64. We add the noise once, to the mean.
         h_in = clip_l2(h_in, tau_h, shares)
         dW[l], db[l] = net.map[l].outer(dz / float(m), h_in)  # (n_l, n_{l-1}), (n_l,)
         add_normal(dW[l], sigma, rng)

@@ -1,9 +1,9 @@
 """Joint-clip DP-DFA: direct feedback alignment with each example's whole direction clipped, and noise on the average.
 
 This rule is ours. DP-DFA (`nfa.rules.dp_dfa`) and photonic DFA (`nfa.rules.pdfa_isotropic`) bound what an example can
-add by a product of worst cases. Its factors are the clip of the error, the clip of the input, the largest derivative
-and the norm of B. Here we clip the sum itself, as DP-SGD does. So the bound holds for every B, activation, network and
-optical device.
+add by a product of worst cases. The factors are the clip of the error, the clip of the input, the largest derivative
+and the norm of B. Here we clip the direction itself, as DP-SGD does. So the bound holds for every B, activation,
+network and optical device.
 """
 
 from collections.abc import Callable
@@ -67,13 +67,13 @@ def dp_dfa_joint(
         other libraries is sigma m / C
     carries : what the feedback carries to the hidden layers: "error", as in DFA; "ternary", as in TDFA, which an
         optical device can show; "label", as in DRTP, which is known before the forward pass ends
-    t : float in [0, 1], for "ternary": `nfa.feedback.ternarize_relative` keeps entries from this share of the error's
-        largest entry on; 0 keeps the signs of all
+    t : float in [0, 1], for "ternary": `nfa.feedback.ternarize_relative` keeps the entries of at least this share of
+        the error's largest entry; 0 keeps the signs of all entries
     at : "h" or "z", the place at which B[l] c enters a layer with pooling: above or below the pooling
     project : function (c, B[l], rng=...) -> (k, n_l)
     add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator; layers draw from the top down, all projections before the noise, W before b
-    state : dict whose entry "clipped" gets a list with the share of examples that the clip scales down
+    state : dict. Its entry "clipped" gets a list with the share of examples that the clip scales down
 
     Returns
     -------
@@ -81,16 +81,16 @@ def dp_dfa_joint(
 
     Raises
     ------
-    ValueError : if m or C is not positive, if C is too small for the dtype, if sigma is negative, if t is out of range
-        (for every carries), if carries is none of the three, or if B has nothing for a hidden layer
+    ValueError : if m or C is not positive, if C is too small for the dtype, or if sigma is negative. ValueError also if
+        t is out of range (for every carries), if carries is none of the three, or if B has nothing for a hidden layer
 
     Notes
     -----
     The rule forms no example's direction. Each layer computes the norm of each example's own term
     (`nfa.network.per_example`). To clip a direction, the rule multiplies its dz by min(1, C / norm) in every layer. A
-    direction whose norm is not finite, because its pass has overflowed, is omitted. The ternary error is shown to the
-    device without its norm, which multiplies the result after the camera. So examples that the network has learnt no
-    longer move the hidden layers.
+    direction is omitted if its norm is not finite because its pass has overflowed. The device shows the ternary error
+    without its norm. The norm multiplies the result after the camera, so examples that the network has learnt hardly
+    move the hidden layers.
     """
     require.normaliser(m, rule="dp_dfa_joint")
     require.positive_or_infinite(**{"the clipping bound C": C})
@@ -113,9 +113,9 @@ def dp_dfa_joint(
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):
-        # We divide by the public m, because with len(x) one record would change the weight of all others. float(m),
-        # because a NumPy number would turn float32 into float64. The noise is added once, to the clipped mean: it must
-        # cover C / m.
+        # We divide by the public m, because with len(x) one record would change the weight of all others. We use
+        # float(m), because a NumPy number would turn float32 into float64. We add the noise once, to the clipped mean.
+        # It must cover C / m.
         dW[l], db[l] = own[l].outer(factor / float(m))  # (n_l, n_{l-1}), (n_l,)
         add_normal(dW[l], sigma, rng)
         add_normal(db[l], sigma, rng)
@@ -125,7 +125,7 @@ def dp_dfa_joint(
 
 
 def carried(e: np.ndarray, y: np.ndarray, carries: str, t: float) -> tuple[np.ndarray, np.ndarray | float]:
-    """What the feedback carries for each example, (k, n_L), and the factor of its result, (k, 1) or a number."""
+    """The values that the feedback carries, (k, n_L), and the factor of the projected values, (k, 1) or a number."""
     if carries == "ternary":
         return ternarize_relative(e, t), row_norms(e)[:, None]
     return (e, 1.0) if carries == "error" else (y, -1.0)
@@ -140,33 +140,36 @@ def mechanism(*, C: float, m: int, sigma: float, adjacency: str, sampling: str, 
 
     Notes
     -----
-    Proof. Draw what a projection needs for a record beforehand, for every record, also for records outside the batch.
+    Proof. Draw in advance the random values of the projections for every record, also for records outside the batch.
     Fix these draws, the weights and B. Then u_i min(1, C / ||u_i||) depends on record i alone and has norm at most C.
     So one more or one fewer record, or a term that becomes 0, moves the sum by at most C. Another record in its place
     moves it by at most 2C. The noise is added once. So the sum, divided by m, is a Gaussian mechanism with this
     sensitivity divided by m. The draws have one law for all data. So two neighbouring data sets have the same mixture
-    of such mechanisms, and no Renyi or hockey-stick divergence of the two mixtures is above the largest of their parts.
-    The proof needs no condition on B, phi, the network or the values of a projection.
+    of such mechanisms. No Renyi or hockey-stick divergence of the two mixtures is above the largest of their parts. The
+    proof needs no condition on B, phi, the network or the values of a projection.
 
-    No smaller number holds for every network. Take a record at which the derivatives of all hidden layers are 0, as
-    those of ReLU are below 0. Its direction is (e h^T, e) of the output layer alone, for every carries and every B. Two
-    targets with opposite errors then give opposite directions. If both norms are above C, their distance after the clip
-    is 2C, and the distance of each from 0 is C. Under a softmax of two classes, the two labels have opposite errors, of
-    norms that allow every C up to 0.7. Under a squared error, two targets z + v and z - v allow every C.
+    No smaller sensitivity holds for every network. Take a record at which the derivatives of all hidden layers are 0,
+    as those of ReLU are below 0. Its direction is (e h^T, e) of the output layer alone, for every carries and every B.
+    Two targets with opposite errors then give opposite directions. If both norms are above C, the distance of the two
+    directions after the clip is 2C, and the norm of each is C. Under a softmax of two classes, the two labels have
+    opposite errors, of norms that allow every C up to 0.7. Under a squared error, two targets z + v and z - v allow
+    every C.
 
-    With two classes, and with the error or its ternary form carried, more is true. The two labels of every record give
-    opposite directions for every B, all weights and all activations. With the label carried this is false, because B y
-    does not change its sign with the error. Then two labels can be closer: from almost 0 to 2C over random networks.
+    For two classes, more is true if the feedback carries the error or its ternary form. The two labels of every record
+    give opposite directions for every B, all weights and all activations. If the feedback carries the label, this is
+    false, because B y does not change its sign with the error. Then the directions of the two labels can be closer.
+    Over random networks, their distance is between almost 0 and 2C.
 
-    The proof has one condition on a projection. Its result for an example may depend only on what that example shows
-    and on other randomness. This randomness must not depend on any example. It can be shot noise, the camera's own
-    noise, or an anchor that is measured again. Exposure, scale and threshold must not be chosen from the batch. For
+    The proof has one condition on a projection. The result for an example may depend only on what the device shows for
+    this example, and on randomness that does not depend on any example. This randomness can be shot noise, the camera's
+    own noise, or an anchor that is measured again. Exposure, scale and threshold must not be chosen from the batch. For
     example, lightonml chooses the exposure from the data if its `fit1d` is given data. `nfa.feedback.opu.OPU`,
     `nfa.feedback.never_stored.Unstored` and `nfa.feedback.lighton.LightOnOPU` with the simulated device satisfy the
-    condition; the latter gives `fit1d` no data. If you run a real device, you must check it.
+    condition. `LightOnOPU` gives `fit1d` no data. If you run a real device, you must check it.
 
-    For the effect of rounding, see the Notes of `nfa.mechanism.Mechanism`. A camera with ``bits`` adds a jump of its
-    own. In a seeded run, rounding of the image can move a reading at the border of two levels to either level.
+    For the effect of rounding, see the Notes of `nfa.mechanism.Mechanism`. A camera with ``bits`` adds a rounding of
+    its own. In a seeded run, rounding of the image can move a measured value at the border of two levels to either
+    level.
     """
     if sigma == 0:
         raise NoGuarantee("lee2020:lem1", "sigma is 0, so the release has no noise and no guarantee")

@@ -60,12 +60,13 @@ def dp_hybrid(
     sigma : float >= 0, standard deviation of the noise on every coordinate of the average
     tau : float > 0, l2 bound on each example's gradient for W[l], and on that for b[l], for l <= ell
     tau_e : float > 0, l2 bound on each example's error
-    tau_h : float > 0, l2 bound on a dense layer's input from an example, or one for each layer ell+1..L
+    tau_h : float > 0, l2 bound on a dense layer's input from an example, or a list of bounds, one for each layer
+        ell+1..L
     ell : int in 0..L-1, number of layers that learn by clipped gradients; by default the convolutions
     clip_l2 : function (v, c, shares) that returns the rows of v clipped to norm c, as a new array
     add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator; layers draw from the top down, W before b
-    state : dict whose entry "clipped" gets the share of examples that each clip scales down, in the order of the clips
+    state : dict. Its entry "clipped" gets the share of examples that each clip scales down, in the order of the clips
 
     Returns
     -------
@@ -73,14 +74,14 @@ def dp_hybrid(
 
     Raises
     ------
-    ValueError : if m or a bound is not positive, if sigma is negative, if ell is out of range, or if tau_h has another
-        length
+    ValueError : if m or a bound is not positive, if sigma is negative, if ell is out of range, or if the list tau_h has
+        the wrong length
 
     Notes
     -----
-    The gradients of the lower layers are those of <z^{ell+1}, delta z^{ell+1}> with the delta held fixed. They start
-    from the clipped error, because line 9 of Algorithm 1 clips it first. If a record's dz or input of a layer is not
-    finite, its term in that layer counts as 0.
+    The gradients of the lower layers are those of <z^{ell+1}, delta z^{ell+1}> with a fixed delta. They start from the
+    clipped error, because line 9 of Algorithm 1 clips it first. If a record's dz or input of a layer is not finite, its
+    term in that layer counts as 0.
     """
     ell = convolutions(net) if ell is None else ell
     taus = _check(net, m=m, tau=tau, tau_h=tau_h, ell=ell)
@@ -105,14 +106,14 @@ def dp_hybrid(
                 v[j] = v[j] + back
         h_in = net.input(l, h)  # (k, n_{l-1})
         if l > ell:  # as in DP-DFA
-            # This must come before the product: 0 times infinity is NaN, and no later clip would remove it.
+            # This call must come before the product: 0 times infinity is NaN, and no later clip would remove it.
             dz_l, h_in = finite_rows(dz[l], h_in)  # (k, n_l), (k, n_{l-1})
-            # We divide by the public m, because with len(x) one record would change the weight of all others. float(m),
-            # because a NumPy number would turn float32 into float64.
+            # We divide by the public m, because with len(x) one record would change the weight of all others. We use
+            # float(m), because a NumPy number would turn float32 into float64.
             dW[l], db[l] = net.map[l].outer(dz_l / float(m), clip_l2(h_in, taus[l - ell - 1], shares))
         else:
             # We clip the gradient itself, because for a convolution the product of bounds on dz and on h is far larger.
-            # W and b are clipped separately, as the paper prints it: together they can have norm sqrt(2) tau.
+            # We clip W and b separately, as the paper does, so together they can have norm sqrt(2) tau.
             own = net.map[l].terms(dz[l], h_in)  # dz_i h_i^T, dz_i; omitted if their norm is not finite
             factor_W, factor_b = (clip_factor_of_squares(norm2, tau, shares) for norm2 in own.norms2())  # (k,), (k,)
             dW[l], db[l] = own.outer(factor_W / float(m), factor_b / float(m))
@@ -160,8 +161,8 @@ def mechanism(
 
     Proof of `nfa.sensitivity.dfa.hybrid_sensitivity`. A record adds a vector of norm at most tau / m to the direction
     for a lower layer's W, and another one to that for its b. Neighbours differ in the terms of k records, so each of
-    the 2 ell directions moves by at most k tau / m. The dense layers move other coordinates, so the squares add up. The
-    bound is attained by opposite gradients if all of them are clipped.
+    the 2 ell directions moves by at most k tau / m. The dense layers move other coordinates, so the squares add up.
+    Opposite gradients attain the bound if all of them are clipped.
 
     For the effect of rounding, see the Notes of `nfa.mechanism.Mechanism`.
     """

@@ -1,6 +1,6 @@
 """Joint-clip hybrid: DFA in the dense layers, BP in the convolutions below, each example's whole direction clipped.
 
-This rule is ours. It is the hybrid of Lee & Kifer (2020, Section 4.2) under the clip of `nfa.rules.dp_dfa_joint`. Their
+This rule is ours. It is the hybrid of Lee & Kifer (2020, Section 4.2) with the clip of `nfa.rules.dp_dfa_joint`. Their
 own private version is `nfa.rules.dp_hybrid`.
 """
 
@@ -59,7 +59,7 @@ def dp_hybrid_joint(
     ell : int in 0..L-1, number of layers that learn by backpropagation; by default the convolutions
     add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator; layers draw from the top down, W before b
-    state : dict whose entry "clipped" gets a list with the share of examples that the clip scales down
+    state : dict. Its entry "clipped" gets a list with the share of examples that the clip scales down
 
     Returns
     -------
@@ -72,8 +72,8 @@ def dp_hybrid_joint(
 
     Notes
     -----
-    With ell = 0, it is `nfa.rules.dp_dfa_joint` at h; with ell = L-1, it is DP-SGD. A direction whose norm is not
-    finite, because its pass has overflowed, is omitted.
+    With ell = 0, it is `nfa.rules.dp_dfa_joint` at h; with ell = L-1, it is DP-SGD. A direction is omitted if its norm
+    is not finite because its pass has overflowed.
     """
     ell = convolutions(net) if ell is None else ell
     require.normaliser(m, rule="dp_hybrid_joint")
@@ -104,8 +104,8 @@ def dp_hybrid_joint(
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):
-        # We divide by the public m, because with len(x) one record would change the weight of all others. float(m),
-        # because a NumPy number would turn float32 into float64.
+        # We divide by the public m, because with len(x) one record would change the weight of all others. We use
+        # float(m), because a NumPy number would turn float32 into float64.
         dW[l], db[l] = own[l].outer(factor / float(m))  # (n_l, n_{l-1}), (n_l,)
         add_normal(dW[l], sigma, rng)
         add_normal(db[l], sigma, rng)

@@ -52,7 +52,7 @@ def dp_sgd(
     clip : "joint" clips the gradient of all layers as one vector; "layer" clips that of each layer to C / sqrt(L)
     add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator; layers draw from the top down, W before b
-    state : dict whose entry "clipped" gets the share of examples that each clip scales down, in the order of the clips
+    state : dict. Its entry "clipped" gets the share of examples that each clip scales down, in the order of the clips
 
     Returns
     -------
@@ -61,13 +61,13 @@ def dp_sgd(
     Raises
     ------
     ValueError : if m or C is not positive, if C is too small for the dtype, if sigma is negative, or if clip is neither
-        of them
+        "joint" nor "layer"
 
     Notes
     -----
     A dense layer forms no example's gradient. It computes the norm of each example's own term
     (`nfa.network.per_example`). To clip a gradient, the rule multiplies its dz by the same factor min(1, C / norm). A
-    gradient whose norm is not finite, because its pass has overflowed, is omitted.
+    gradient is omitted if its norm is not finite because its pass has overflowed.
     """
     require.normaliser(m, rule="dp_sgd")
     require.positive_or_infinite(**{"the clipping bound C": C})
@@ -97,9 +97,9 @@ def dp_sgd(
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):
-        # We divide by the public m, because with len(x) one record would change the weight of all others. float(m),
-        # because a NumPy number would turn float32 into float64. The noise is added once, to the clipped mean: it must
-        # cover C / m.
+        # We divide by the public m, because with len(x) one record would change the weight of all others. We use
+        # float(m), because a NumPy number would turn float32 into float64. We add the noise once, to the clipped mean.
+        # It must cover C / m.
         dW[l], db[l] = own[l].outer(factor[l] / float(m))  # (n_l, n_{l-1}), (n_l,)
         add_normal(dW[l], sigma, rng)
         add_normal(db[l], sigma, rng)

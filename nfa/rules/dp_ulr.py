@@ -1,4 +1,4 @@
-"""DP-ULR as printed: likelihood-ratio estimates, clipped by layer, whose own noise is meant as the protection.
+"""DP-ULR as printed: likelihood-ratio estimates, clipped by layer. Their own noise is meant to protect the records.
 
 This is Algorithm 1 of "Forward Learning with Differential Privacy". Kept for study. It has no guarantee; use
 `nfa.rules.dp_ulr_sound`. Batches come from `nfa.sampling.PoissonRejection`.
@@ -55,12 +55,13 @@ def dp_ulr(
     K : int >= 1, number of losses for each example and layer
     N_B : int >= 1, divisor of the sum over examples and least size of a batch
     remedy : what to do if the controller's matrix is singular: "none", raise an error; "parameters", noise on the
-        parameters instead of the pre-activations, whose Jacobian is the identity; "eigenvectors", extra noise on the
-        sum of the estimates
-    sigma : float > 0, standard deviation of the noise on pre-activations for "eigenvectors", where no equation sets it
+        parameters instead of the pre-activations, so that the Jacobian is the identity; "eigenvectors", extra noise on
+        the sum of the estimates
+    sigma : float > 0, standard deviation of the noise on pre-activations for "eigenvectors", because no equation sets
+        it
     chunk, weigh : as in `nfa.rules.ulr.proxy`
     rng : numpy.random.Generator; layers draw from the top down
-    state : dict whose entry "sigma" gets the list of the layers' noise, and "clipped" the share that each clip scales
+    state : dict. Its entry "sigma" gets the list of the layers' noise, and "clipped" the share that each clip scales
         down
 
     Returns
@@ -69,16 +70,16 @@ def dp_ulr(
 
     Raises
     ------
-    ValueError : if a number or the remedy is out of range, if a batch is empty, or if the controller finds no noise,
-        because a layer's matrix is singular, or because the losses are all 0 or not all finite
+    ValueError : if a number or the remedy is out of range, or if a batch is empty. ValueError also if the controller
+        finds no noise, because a layer's matrix is singular, or because the losses are all 0 or not all finite
 
     Notes
     -----
-    Readings. The module's output is the pre-activation, so its Jacobian by W and b is [h; 1] for every output, and the
-    controller's matrix is that of one output. For a layer without biases, h takes the place of [h; 1] throughout.
+    Readings. The module's output is the pre-activation, so its Jacobian by W and b is [h; 1] for every output. The
+    controller's matrix is the matrix of one output. For a layer without biases, h takes the place of [h; 1] throughout.
     Equation 8 holds with equality. C is the bound of each layer. The step is divided by N_B, as in line 208, although a
-    batch is larger on average. "eigenvectors" takes the covariance before the clip, as the appendix does, and 0 where
-    its formula is negative.
+    batch is larger on average. "eigenvectors" takes the covariance before the clip, as the appendix does. A variance
+    that the formula makes negative becomes 0.
     """
     _check(sigma_0=sigma_0, C=C, K=K, N_B=N_B, remedy=remedy, sigma=sigma)
     if len(x) == 0:
@@ -138,8 +139,8 @@ def controller(net: Net, l: int, h_in: np.ndarray, loss: np.ndarray, *, K: int, 
         # We take the smallest eigenvalue, because noise must hide a record in every direction.
         smallest, largest = np.linalg.eigvalsh(rows.T @ rows)[[0, -1]]
         if smallest > 1e-12 * largest:
-            # The estimate varies as 1 / sigma^2. A smaller sigma makes it noisier, so Equation 8 bounds sigma from
-            # above.
+            # The variance of the estimate is proportional to 1 / sigma^2. A smaller sigma gives more noise, so Equation
+            # 8 bounds sigma from above.
             return math.sqrt(smallest / K) / (C * sigma_0)
     raise ValueError(
         f"Equation 8 gives no noise for layer {l}, because the matrix of this layer has order {rows.shape[1]}, but "
@@ -148,9 +149,9 @@ def controller(net: Net, l: int, h_in: np.ndarray, loss: np.ndarray, *, K: int, 
 
 
 def _rows(net: Net, l: int, h_in: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """weight_i [h_i; 1] at every position, in float64: the rows of the controller's Gram matrix.
+    """The rows of the controller's Gram matrix in float64, which are weight_i [h_i; 1] at every position.
 
-    They have a column of ones only if the layer has biases.
+    The entry for 1 exists only if the layer has biases.
     """
     seen = net.map[l].patches(h_in).astype(float)  # (k, P, n_{l-1})
     ones = np.ones((*seen.shape[:2], min(1, net.map[l].n_bias)))  # (k, P, 1) or (k, P, 0)
@@ -166,10 +167,10 @@ def _apart(net: Net, l: int, g: np.ndarray) -> tuple:
 
 
 def _extra_noise(net: Net, l: int, h_in: np.ndarray, weight: np.ndarray, target: float, rng) -> tuple:
-    r"""Noise for the sum. In direction v its variance is max(0, target^2 - lambda_v), lambda the estimate's own.
+    r"""Noise for the sum, of variance max(0, target^2 - lambda_v) in direction v. The estimate's variance is lambda_v.
 
-    The eigenvectors with lambda > 0 come from the Gram matrix of the rows if it is the smaller one. In every other
-    direction, the noise has the full variance.
+    The eigenvectors with lambda > 0 come from the smaller of the two Gram matrices, of the rows or of the columns. In
+    every other direction, the noise has the full variance.
     """
     rows = _rows(net, l, h_in, weight)
     if len(rows) < rows.shape[1]:
@@ -179,7 +180,8 @@ def _extra_noise(net: Net, l: int, h_in: np.ndarray, weight: np.ndarray, target:
     else:
         own, V = np.linalg.eigh(rows.T @ rows)
     xi = rng.standard_normal((net.map[l].shape_W[0], rows.shape[1]))  # one row for each output
-    # First the full variance in every direction, then along each eigenvector only the variance that is missing there.
+    # xi gives the full variance in every direction. The second term reduces it along each eigenvector to the missing
+    # variance.
     noise = target * xi + (xi @ V) * (np.sqrt(np.maximum(0, target**2 - own)) - target) @ V.T
     return _apart(net, l, noise.astype(net.W[l].dtype))
 
@@ -187,9 +189,10 @@ def _extra_noise(net: Net, l: int, h_in: np.ndarray, weight: np.ndarray, target:
 def _parameter_noise(net, l, z, h, y, sigma, C, K, chunk, weigh, rng) -> tuple:
     """A draw of the clipped sum for noise on W[l] and b[l], from its exact law, without drawing K sets of weights.
 
-    The loss depends on the noise only through its effect on z, which is normal with variance sigma^2 ||[h; 1]||^2. So
-    along [h; 1], the estimate is the proxy with that noise. Across it, the estimate is a sum of normals with the losses
-    as weights. If a layer without biases reads only zeros, no noise reaches the loss, and every direction is across.
+    The loss depends on the noise only through its effect on z. This effect is normal with variance sigma^2
+    ||[h; 1]||^2. So along [h; 1], the estimate is the proxy with that noise. Orthogonal to [h; 1], the estimate is a
+    sum of normals with the losses as weights. If a layer without biases reads only zeros, no noise reaches the loss,
+    and every direction counts as orthogonal.
     """
     if not isinstance(net.map[l], Dense):
         raise ValueError(f'remedy "parameters" needs dense layers, but layer {l} is not dense')
@@ -204,9 +207,9 @@ def _parameter_noise(net, l, z, h, y, sigma, C, K, chunk, weigh, rng) -> tuple:
     total, norms = np.zeros((dz.shape[1], seen.shape[1]), dz.dtype), np.empty(len(dz), dz.dtype)
     for i, (dz_i, seen_i, length_i) in enumerate(zip(dz, seen, length, strict=True)):
         across = rng.standard_normal(total.shape, dz.dtype)
-        # Omit the part along [h; 1], on which the loss depends, and which dz_i contains.
+        # We remove the part along [h; 1], because the loss depends on it and dz_i contains it.
         across -= np.outer(across @ seen_i, seen_i) / length_i**2
-        # Across [h; 1] the losses L_k weigh independent normals, so their sum has variance sum L_k^2, the power.
+        # Orthogonal to [h; 1], the losses L_k weigh independent normals. Their sum has variance sum L_k^2, the power.
         g = np.outer(dz_i, seen_i) + math.sqrt(power[i]) / (K * sigma) * across
         norms[i] = np.linalg.norm(g)
         total += g * clip_factor(norms[i : i + 1], C)

@@ -52,13 +52,14 @@ def dp_ulr_sound(
     y : (k, n_L) array of targets, one-hot for class labels
     sigma : float > 0, public, standard deviation of the noise on every pre-activation
     sigma_0 : float >= 0, noise multiplier: standard deviation of the noise on the sum, in units of C
-    C : float > 0, l2 bound on each example's estimate, all layers and biases together
+    C : float > 0, l2 bound on each example's estimate for all weights and biases together
     K : int >= 1, number of losses for each example and layer
     m : float > 0, public normaliser: q N under Poisson sampling, or the fixed batch size
     baseline, antithetic, chunk, weigh : as in `nfa.rules.ulr.proxy`
     add_normal : function (out, std, rng) that adds the noise in place
-    rng : numpy.random.Generator, its seed secret; estimates from the top layer down, then noise from the top down
-    state : dict whose entry "clipped" gets the share of examples that the clip scales down
+    rng : numpy.random.Generator with a seed that is not published; estimates from the top layer down, then noise from
+        the top down
+    state : dict. Its entry "clipped" gets the share of examples that the clip scales down
 
     Returns
     -------
@@ -70,7 +71,7 @@ def dp_ulr_sound(
 
     Notes
     -----
-    An example whose estimate is not finite, because its loss has overflowed, counts as 0. A NaN would pass every
+    An example counts as 0 if its estimate is not finite because its loss has overflowed. A NaN would pass every
     comparison. For the guarantee, its proof and its conditions, see `mechanism`.
     """
     require.normaliser(m, rule="dp_ulr_sound")
@@ -88,14 +89,14 @@ def dp_ulr_sound(
         own[l] = net.map[l].terms(dz, net.input(l, h))  # g_i^l: dz_i h_i^T, dz_i
         norm2 = norm2 + sum(own[l].norms2())  # ||g_i||^2   (k,)
     shares: list = []  # share of the batch that the clip scales down
-    factor = clip_factor_of_squares(norm2, C, shares)  # min(1, C / ||g_i||), or 0 to omit what is not finite   (k,)
+    factor = clip_factor_of_squares(norm2, C, shares)  # min(1, C / ||g_i||), or 0 for a norm that is not finite   (k,)
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):
-        # We divide by the public m, because with len(x) one record would change the weight of all others. float(m),
-        # because a NumPy number would turn float32 into float64.
+        # We divide by the public m, because with len(x) one record would change the weight of all others. We use
+        # float(m), because a NumPy number would turn float32 into float64.
         dW[l], db[l] = own[l].outer(factor / float(m))  # (n_l, n_{l-1}), (n_l,)
-        # The noise on the sum is sigma_0 C, and the sum is divided by m. The noise inside the estimates does not count.
+        # The noise on the sum is sigma_0 C, and we divide the sum by m. The noise inside the estimates does not count.
         add_normal(dW[l], sigma_0 * C / m, rng)
         add_normal(db[l], sigma_0 * C / m, rng)
     if state is not None:
@@ -111,7 +112,7 @@ def mechanism(*, sigma_0: float, C: float, m: float, adjacency: str, sampling: s
     Parameters
     ----------
     sigma_0, C, m : as in `dp_ulr_sound`
-    adjacency : "add-remove" or "zero-out" (sensitivity C / m), "replace-one" or "replace-label" (twice that)
+    adjacency : "add-remove" or "zero-out" (sensitivity C / m), "replace-one" or "replace-label" (2 C / m)
     sampling, sampling_rate : of the batches
 
     Raises
@@ -121,20 +122,22 @@ def mechanism(*, sigma_0: float, C: float, m: float, adjacency: str, sampling: s
 
     Notes
     -----
-    Proof. Let U = (u_i) be all internal noise of all records, in the batch or not. It is independent of the batch and
-    the release noise, and its law does not depend on the data. (1) Given U = u, an example's estimate g_i is a fixed
-    function of that example, the weights and u_i. So every clipped term is a fixed vector of norm at most C, and the
-    release is the sampled Gaussian mechanism with sensitivity C / m. Its Renyi bound does not depend on u. (2) U has
-    the same law under neighbouring data sets, so the divergence of (U, release) is at most the largest over u. (3)
-    Omitting U is post-processing. Steps compose adaptively, and an optimizer's use of a direction is post-processing.
+    Proof. Let U = (u_i) be the internal noise of all records, also of records outside the batch. It is independent of
+    the batch and the release noise, and its law does not depend on the data. (1) Given U = u, an example's estimate g_i
+    is a fixed function of that example, the weights and u_i. So every clipped term is a fixed vector of norm at most C,
+    and the release is the sampled Gaussian mechanism with sensitivity C / m. Its Renyi bound does not depend on u. (2)
+    U has the same law under neighbouring data sets, so the divergence of (U, release) is at most the largest over u.
+    (3) Omitting U is post-processing. Steps compose adaptively, and an optimizer's use of a direction is
+    post-processing.
 
-    The proof has seven conditions. (a) sigma is public, or a function of weights and the example alone, never of the
-    batch as in Equation 8. (b) No statistic of the batch enters an estimate, so there is no batch normalisation. (c) m
-    is public, and an empty batch releases noise. (d) Rate, steps, sigma_0, C, sigma and K are public, and no batch is
-    rejected. (e) The generator is secret, because draws depend on the place in the batch: one more record gives all
-    later records other draws, although of the same law. (f) An estimate that is not finite counts as 0 before the clip.
-    (g) The sensitivity is that of the named adjacency, with one clip over all layers and biases and noise on every
-    entry. The proof does not cover logged losses and accuracies, nor settings tuned on private data.
+    The proof has seven conditions. (a) sigma is public, or a function of the weights and the example alone. It does not
+    depend on the batch, as it does in Equation 8. (b) No statistic of the batch enters an estimate, so there is no
+    batch normalisation. (c) m is public, and an empty batch releases noise. (d) Rate, steps, sigma_0, C, sigma and K
+    are public, and no batch is rejected. (e) The seed of the generator is not published, because draws depend on the
+    place in the batch. One more record gives all later records other draws of the same law. (f) An estimate that is not
+    finite counts as 0 before the clip. (g) The sensitivity is that of the named adjacency, with one clip over all
+    layers and biases and noise on every entry. The proof does not cover logged losses and accuracies, nor settings
+    tuned on private data.
     """
     if sigma_0 == 0:
         raise NoGuarantee(

@@ -1,7 +1,7 @@
 """DRTP: direct random target projection. Hidden layers learn from the label alone, before the output is known.
 
-The source is Frenkel, Lefebvre & Bol (2021), [11] in Ohana et al. (2021), whose Section 4 calls it possible but
-inferior.
+The source is Frenkel, Lefebvre & Bol (2021), [11] in Ohana et al. (2021). Section 4 of Ohana et al. calls DRTP possible
+but inferior.
 """
 
 from collections.abc import Callable

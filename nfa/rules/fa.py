@@ -1,7 +1,7 @@
 """FA: feedback alignment. The error comes back layer by layer, through fixed random matrices in place of the weights.
 
 The source is Lillicrap, Cownden, Tweed & Akerman (2016). Lee & Kifer (2020) explain DFA by two changes, and FA is the
-first of them.
+first of these changes.
 """
 
 from typing import NoReturn

@@ -1,4 +1,4 @@
-"""Noise feedback: clipped gradients with noise, where every step subtracts the noise of the step before.
+"""Noise feedback: clipped gradients with noise. Every step also subtracts the noise of the step before.
 
 This is Berthier (2019, Section 3.4.1), after error feedback for compressed gradients. Kept for study: see `mechanism`.
 """
@@ -49,13 +49,13 @@ def noise_feedback(
     m : int > 0, the public normaliser of the sum over examples; 1 in the report
     sigma : float >= 0, standard deviation of eta_t on every coordinate, in the place that noise_on names
     C : float > 0, l2 bound on each example's gradient (the report's L); inf for no clip
-    noise_on : "iterate", eta_t as in the equation; "gradient", gamma eta_t in place of eta_t, as the text says and as
-        in the report's other sections
+    noise_on : "iterate", eta_t as in the equation; "gradient", gamma eta_t in place of eta_t, as in the text and in the
+        report's other sections
     gamma : float > 0, the loop's learning rate, needed for "iterate"
     add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator; layers draw from the top down, W before b
-    state : dict that contains the noise of the step before by the name of the parameters, "W1", "b1", ...; empty at the
-        start; its entry "clipped" is that of `nfa.rules.dp_sgd.dp_sgd`
+    state : dict with the noise of the step before under the name of each parameter, "W1", "b1", ... It is empty at the
+        start. Its entry "clipped" is that of `nfa.rules.dp_sgd.dp_sgd`
 
     Returns
     -------

@@ -60,13 +60,13 @@ def noisy_bp(
     tau_e : float > 0, l2 bound on each error before the noise; inf for no bound
     tau_h_max, tau_h_min, clip_x, floor : as for `nfa.rules.pdfa.pdfa`
     noise : "record", one g for every record, as in Equation 8; "batch", one g for all records of a batch; "layers", in
-        addition one for every hidden layer, on the signal that comes back to h[l], which carries it further down
+        addition one for every hidden layer, added to the signal that comes back to h[l] and carried down with it
     noise_first : bool, scale error and noise together: scale_{tau_e}(y_hat - y + g)
     clip_l2 : function (v, c, shares) that returns the rows of v clipped to norm c, as a new array
     clip_offset : function (v, nu, c, floor) that returns the entries of v offset by nu and clipped to c
     add_normal_each : function (out, std, rng) that adds noise in place, a row for each example; it draws g at std 1
     rng : numpy.random.Generator that draws g
-    state : dict whose entry "clipped" gets the share of examples that the clip scales down
+    state : dict. Its entry "clipped" gets the share of examples that the clip scales down
 
     Returns
     -------
@@ -78,13 +78,14 @@ def noisy_bp(
 
     Notes
     -----
-    The text says that the noise is applied "on the derivative of the loss once at the top". noise and noise_first are
-    readings of this sentence. So are tau_e and the size of sigma: for the derivative of the mean loss, it is m times
-    that for a record. `nfa reproduce ohana2021:exp-bp` tries them.
+    In the text, the noise is applied "on the derivative of the loss once at the top". The settings noise and
+    noise_first are readings of this sentence. tau_e and the size of sigma are readings too. If the noise is meant for
+    the derivative of the mean loss, sigma here is m times as large. `nfa reproduce ohana2021:exp-bp` tries them.
 
     Examples
     --------
-    Two records of one class, with equal probabilities, and noise of 0.1 on both outputs: the bias under each reading.
+    Take two records of one class, equal probabilities, and noise of 0.1 on both outputs. The bias differs between the
+    readings.
 
     >>> from nfa.network import mlp, ops
     >>> net = mlp((1, 2), ops.tanh, init="zeros", rng=np.random.default_rng(0))

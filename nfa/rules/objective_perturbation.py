@@ -1,8 +1,8 @@
 """Objective perturbation: softmax regression with a random linear term in its objective, solved to convergence.
 
 The method is that of Chaudhuri, Monteleoni and Sarwate (2011, Algorithm 2, for two classes), which Berthier (2019,
-Section 3.2.1) sketches. This rule has any number of classes, Gaussian noise, and a proof of our own. One step on all
-records (``--sampling none --epochs 1 --lr 1``) is the whole training, as for `nfa.rules.output_perturbation`.
+Section 3.2.1) sketches. This rule allows any number of classes and uses Gaussian noise, with our own proof. One step on
+all records (``--sampling none --epochs 1 --lr 1``) is the whole training, as for `nfa.rules.output_perturbation`.
 """
 
 import math
@@ -58,7 +58,7 @@ def objective_perturbation(
     tolerance : float in [1e-12, 1); at the computed minimiser, the norm of the gradient is at most tolerance R
     add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator; draws eta, one class per row with its bias last, and then the noise on theta
-    state : dict whose entry "clipped" gets the share of examples that the clip scales down
+    state : dict. Its entry "clipped" gets the share of examples that the clip scales down
 
     Returns
     -------
@@ -71,7 +71,8 @@ def objective_perturbation(
 
     Notes
     -----
-    The minimiser is computed in float64. A record whose input is not finite counts as the input 0, which has no effect.
+    The minimiser is computed in float64. If the input of a record is not finite, it counts as the input 0, which has no
+    effect.
     """
     check_softmax_regression(net, rule="objective_perturbation")
     check_settings(m=m, lam=lam, R=R, sigma=sigma, tolerance=tolerance, rule="objective_perturbation")
@@ -151,7 +152,7 @@ class SoftmaxObjective:
                   + \delta_G(\epsilon - c; s \sqrt{\mathrm{SHARE}}), \qquad
                   \delta_G(\epsilon; s) = \Phi(s/2 - \epsilon/s) - e^\epsilon \Phi(-s/2 - \epsilon/s)
 
-        It is 1 for an epsilon below c.
+        The result is 1 for an epsilon below c.
         """
         left = epsilon - self.stretch
         if left < 0:
@@ -166,7 +167,7 @@ class SoftmaxObjective:
         return min(found, 1.0)
 
     def epsilon(self, delta: float) -> float:
-        """The least epsilon, up to a relative 1e-12 above it, at which `delta` is at most a delta in (0, 1)."""
+        """The least epsilon at which `delta` is at most a delta in (0, 1), rounded up by at most 1e-12 of it."""
         require.within("(0, 1)", delta=delta)
         low, high = self.stretch, self.stretch
         while self.delta(high) > delta:
@@ -207,21 +208,22 @@ def mechanism(
 
     Notes
     -----
-    Proof. Let D' be D with one more record (x, y). x is clipped with its 1, so ||x|| <= R. (Under zero-out, D has the
-    zero record in its place, whose loss has the gradient 0, and m is the same in both.) For a theta, p is the softmax
-    of theta x, e = p - y, and g = e x^T is the gradient of the record's loss.
+    Proof. Let D' be D with one more record (x, y). Here x includes the input 1 of the biases and is clipped, so
+    ||x|| <= R. (Under zero-out, D has the zero record in its place. Its loss has the gradient 0, and m is the same in
+    both.) For a theta, p is the softmax of theta x, e = p - y, and g = e x^T is the gradient of the record's loss.
 
-    *Densities.* The objective is strictly convex and has a minimiser for every eta. It is at theta if and only if
+    *Densities.* The objective is strictly convex and has a minimiser for every eta. The minimiser is theta if and only
+    if
 
         eta = B(theta) = -(1/m) sum_i grad L_i(theta) - lam theta.
 
     B is one to one and smooth. Its derivative -(H / m + lam I), with H the losses' second derivatives, is invertible.
-    So the minimiser has the density phi(B(theta)) det(H / m + lam I), where phi is that of N(0, sigma^2 I). With the
-    record, B' = B - g / m and H' = H + h, where h = (diag(p) - p p^T) (x) x x^T.
+    So the minimiser has the density phi(B(theta)) det(H / m + lam I). Here phi is the density of N(0, sigma^2 I). With
+    the record, B' = B - g / m and H' = H + h with h = (diag(p) - p p^T) (x) x x^T.
 
-    *Volumes.* det(H' / m + lam I) / det(H / m + lam I) = det(I + (H + m lam I)^-1 h) lies between 1 and det(I + h / (m
-    lam)), since H >= 0. One eigenvalue of diag(p) - p p^T is 0. The others add up to 1 - ||p||^2 <= 1 - 1/K. So by the
-    inequality of the means, the determinant is at most (1 + R^2 / (K m lam))^(K - 1) = e^c.
+    *Volumes.* det(H' / m + lam I) / det(H / m + lam I) = det(I + (H + m lam I)^-1 h) is between 1 and det(I + h / (m
+    lam)), because H >= 0. One eigenvalue of diag(p) - p p^T is 0. The others add up to 1 - ||p||^2 <= 1 - 1/K. So by
+    the inequality of the means, the determinant is at most (1 + R^2 / (K m lam))^(K - 1) = e^c.
 
     *Noise, a record added.* Let theta come from D', so that eta' = B'(theta) is N(0, sigma^2 I). The log of the ratio
     of the two densities at theta is at most
@@ -229,14 +231,15 @@ def mechanism(
         (||eta' + g / m||^2 - ||eta'||^2) / (2 sigma^2) + c
             = <eta', e x^T> / (m sigma^2) + ||e||^2 ||x||^2 / (2 m^2 sigma^2) + c.
 
-    theta depends on eta', and through theta so does p. For fixed p and x, this is a function of eta' alone, and it is
-    convex in p. So it is at most the largest of its values Q_k at the K corners of the simplex, where p is the unit
-    vector of class k. Q_y = 0. In each of the others, e no longer depends on eta'. So Q_k ~ N(s_x^2 / 2, s_x^2) with
-    s_x = sqrt(2) ||x|| / (m sigma) <= s. This is the privacy loss of Gaussian noise shifted by s_x standard deviations.
+    theta depends on eta', so p depends on eta' too. For fixed p and x, this bound without c is a function of eta'
+    alone, and it is convex in p. So it is at most the largest of its values Q_k at the K corners of the simplex. At
+    corner k, p is the unit vector of class k. Q_y = 0. At every other corner, e does not depend on eta'. So Q_k has the
+    law N(s_x^2 / 2, s_x^2) with s_x = sqrt(2) ||x|| / (m sigma) <= s. This is the privacy loss of Gaussian noise
+    shifted by s_x standard deviations.
 
     *A record removed.* Let theta come from D, so that eta = B(theta) is N(0, sigma^2 I). The log of the other ratio is
-    at most (||eta - g / m||^2 - ||eta||^2) / (2 sigma^2), because the ratio of the volumes is at least 1. This is the
-    same, without c.
+    at most (||eta - g / m||^2 - ||eta||^2) / (2 sigma^2), because the ratio of the volumes is at least 1. This bound
+    has the same form as above, without c.
 
     *All corners.* Both losses are at most c + max_k Q_k, and the exponential of a maximum is at most the sum of the
     exponentials. So the mean of e^((alpha - 1) loss) is at most e^((alpha - 1) c) (1 + (K - 1) e^(alpha (alpha - 1) s^2
@@ -244,13 +247,13 @@ def mechanism(
     epsilon = c on.
 
     *The release* is not the minimiser. It is a point at a distance of at most tau = tolerance R / lam from it, plus the
-    noise N(0, rho^2 I). We view it as two releases: first the minimiser, and then, with it known, the difference of the
-    two with this noise. In both data sets, the difference is a function of the minimiser, of norm at most tau. So the
-    second release is a Gaussian mechanism with a shift of 2 tau / rho = s sqrt(SHARE). Its curve is added to the first,
-    and the sum of the two releases is what `objective_perturbation` returns. For delta, a normal loss is added to each
-    Q_k.
+    noise N(0, rho^2 I). We view it as two releases. The first is the minimiser. The second is the difference of the two
+    points with this noise, given the minimiser. In both data sets, the difference is a function of the minimiser and
+    has norm at most tau. So the second release is a Gaussian mechanism with a shift of 2 tau / rho = s sqrt(SHARE). Its
+    curve is added to the first, and the sum of the two releases is what `objective_perturbation` returns. For delta, a
+    normal loss is added to each Q_k.
 
-    For K = 2, the cost is that of a Gaussian mechanism of sensitivity sqrt(2) R / m. Each further class is one more
+    For K = 2, the cost is that of a Gaussian mechanism of sensitivity sqrt(2) R / m. Each further class adds one more
     corner. Steps draw their noise independently of each other, so their curves add up. The proof makes two assumptions.
     It treats floats as real numbers. It does not count the event that the run ends because no minimiser is found to the
     tolerance.

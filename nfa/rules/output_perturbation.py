@@ -2,9 +2,9 @@
 
 The method is that of Chaudhuri, Monteleoni and Sarwate (2011, Algorithm 1, for two classes), with Gaussian noise.
 Berthier (2019, Section 3.2.2) instead bounds the distance between the outputs of one pass of SGD if a record is
-replaced, see `nfa.papers.berthier2019.perturbation.output`. One step on all records
-(``--sampling none --epochs 1 --lr 1``) is the whole training. The direction leads from the present weights, whatever
-they are, to the result.
+replaced. See `nfa.papers.berthier2019.perturbation.output`. One step on all records
+(``--sampling none --epochs 1 --lr 1``) is the whole training. The direction leads from any present weights to the
+result.
 """
 
 import math
@@ -18,8 +18,8 @@ from nfa.network import Net
 from nfa.network.softmax_regression import check_one_hot, check_softmax_regression, joined_inputs, minimise
 from nfa.noise import add_normal as numpy_normal
 
-# The largest norm of the difference of neighbours' sums of e x^T, in units of sqrt(2) R: two terms, one term, or one
-# term whose e is the difference for two labels.
+# The largest norm of the difference of neighbours' sums of e x^T, in units of sqrt(2) R. The difference has two terms,
+# one term, or one term in which e is the difference for two labels.
 ERRORS_APART = {"replace-one": 2, "add-remove": 1, "zero-out": 1, "replace-label": 1}
 
 
@@ -57,7 +57,7 @@ def output_perturbation(
     tolerance : float in [1e-12, 1); at the computed minimiser, the norm of the gradient is at most tolerance R
     add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator; draws all weights and biases at once, one class per row with its bias last
-    state : dict whose entry "clipped" gets the share of examples that the clip scales down
+    state : dict. Its entry "clipped" gets the share of examples that the clip scales down
 
     Returns
     -------
@@ -71,7 +71,7 @@ def output_perturbation(
     Notes
     -----
     The minimiser is computed in float64. If R is below the norm of every input, only lam / R^2 matters, because all
-    inputs end on one sphere. A record whose input is not finite counts as the input 0, which has no effect.
+    inputs end on one sphere. If the input of a record is not finite, it counts as the input 0, which has no effect.
     """
     check_softmax_regression(net, rule="output_perturbation")
     check_settings(m=m, lam=lam, R=R, sigma=sigma, tolerance=tolerance, rule="output_perturbation")
@@ -119,7 +119,7 @@ def mechanism(
     sampling: str,
     sampling_rate: float,
 ) -> Mechanism:
-    r"""One step: a Gaussian mechanism whose sensitivity is that of the minimiser.
+    r"""One step: a Gaussian mechanism with the sensitivity of the minimiser.
 
     .. math:: \Delta = \frac{R}{\lambda} \Big(\frac{k \sqrt2}{m} + 2 \cdot \mathrm{tolerance}\Big), \qquad
               k = 1 \text{ for a record added, removed, zeroed out or relabelled, } 2 \text{ for one replaced}
@@ -141,18 +141,18 @@ def mechanism(
     Notes
     -----
     Proof. Let F and F' be the objectives of neighbours, and theta and theta' their exact minimisers. The losses are
-    convex, so the gradient of F is lam-strongly monotone. With grad F(theta) = 0 = grad F'(theta'),
+    convex, so the gradient of F is lam-strongly monotone. From grad F(theta) = 0 = grad F'(theta') we get
 
         lam ||theta' - theta||^2 <= <grad F(theta') - grad F(theta), theta' - theta>
-                                  = <grad F(theta') - grad F'(theta'), theta' - theta>:
+                                  = <grad F(theta') - grad F'(theta'), theta' - theta>.
 
     So ||theta' - theta|| is at most 1 / lam times the distance between the two gradients at the same point. There, all
     terms except those of the record that differs cancel. Its term is e x~^T / m with ||x~|| <= R. Here e = p - y, a
-    probability vector minus a unit vector, has norm at most sqrt(2). One term gives sqrt(2) R / m, and two give twice
-    that. For another label, the difference of the two e is that of two unit vectors, and x~ is the same. In both data
-    sets, the distance of the computed minimiser from the exact one is at most tolerance R / lam, again by strong
-    monotonicity. Apart from the tolerance, no smaller number holds for all data. It is attained in the limit by a
-    record of norm R that many records of a small norm put into a wrong class.
+    probability vector minus a unit vector, has norm at most sqrt(2). One term gives sqrt(2) R / m, and two terms give
+    twice this bound. For another label, the difference of the two e is that of two unit vectors, and x~ is the same. In
+    both data sets, the distance of the computed minimiser from the exact one is at most tolerance R / lam, again by
+    strong monotonicity. Apart from the tolerance, no smaller sensitivity holds for all data. A record of norm R attains
+    it in the limit if many records of a small norm put this record into a wrong class.
 
     Neither the noise nor the start of the minimisation depends on the batch. The proof makes two assumptions. It treats
     floats as real numbers. It does not count the event that the run ends because no minimiser is found to the

@@ -1,8 +1,8 @@
 """PDFA: photonic direct feedback alignment, clipped and with Gaussian noise on every projected error.
 
 This is Ohana et al. (2021), Sections 3.1 and 3.2, Equations 8 and 9, Algorithm 1. With a ternarised error, it is their
-TDFA; with the error itself, their DFA under noise. PDFA proper is TDFA with an optical projection (`nfa.feedback.opu`).
-B^l feeds layer l, as in Equation 8; Equation 4 prints B^{l+1} for it.
+TDFA. With the error itself, it is their DFA under noise. PDFA proper is TDFA with an optical projection
+(`nfa.feedback.opu`). B^l feeds layer l, as in Equation 8; Equation 4 prints B^{l+1} for it.
 
 Their noise is on the projected error of every record. Only the label of a record enters through the error, so the noise
 hides nothing else. If the inputs are public, there is a guarantee for each label (see `mechanism`).
@@ -86,7 +86,7 @@ def pdfa(
     clip_offset : function (v, nu, c, floor) that returns the entries of v offset by nu and clipped to c
     add_normal_each : function (out, std, rng) that adds the noise in place, a row for each example
     rng : numpy.random.Generator; layers draw from the top down, the projection before g
-    state : dict whose entry "clipped" gets the share of examples that each clip scales down, in the order of the clips
+    state : dict. Its entry "clipped" gets the share of examples that each clip scales down, in the order of the clips
 
     Returns
     -------
@@ -98,15 +98,15 @@ def pdfa(
 
     Notes
     -----
-    Readings. Equation 8 prints h^l where the shapes need h^{l-1}, and Equation 9 prints the n of layer l. Here both are
-    those of the layer's input. The forward pass is not clipped. The top layer has no B and no phi', as in
+    Readings. Equation 8 prints h^l where the shapes need h^{l-1}, and Equation 9 prints the n of layer l. The code uses
+    the h and the n of the layer's input. The forward pass is not clipped. The top layer has no B and no phi', as in
     `nfa.rules.dfa`. Biases are separate from W; the papers' bias is a column of W with the constant input 1. If a
     record's dz or clipped input of a layer is not finite, its term in that layer counts as 0.
     """
     _check(m=m, sigma=sigma, tau_B=tau_B, tau_h_max=tau_h_max, tau_h_min=tau_h_min, floor=floor, top=top, bias=bias)
     L = net.L
     z, h = forward(net, x)
-    # This comes before the projection, so a record whose error is not finite shows 0 to every layer.
+    # This call comes before the projection, so a record with an error that is not finite sends 0 to every layer.
     (e,) = finite_rows(net.loss.error(z[L], y))  # (k, n_L)
     t_e = e if t is None else ternarize(e, t)  # (k, n_L)
     shares: list = []  # shares of the batch that each clip scales down
@@ -115,8 +115,8 @@ def pdfa(
     for l in range(L, 0, -1):
         if l < L:
             # Nothing bounds B, so we clip the projection. The clip comes before the noise, so a label moves the
-            # projection by at most 2 tau_B, and the noise covers this. phi' multiplies the noise too, so its size
-            # differs from unit to unit, and it is 0 where phi' is 0.
+            # projection by at most 2 tau_B, and the noise covers this. The derivative phi' multiplies the noise too. So
+            # the size of the noise differs from unit to unit, and it is 0 for units with phi' = 0.
             p = clip_l2(project(t_e, B[l], rng=rng), tau_B, shares)  # scale(B e)   (k, n_l)
             _add_noise(p, sigma, add_normal_each, rng)  # scale(B e) + g
             dz = net.pull(l, z, p)  # (scale(B e) + g) * phi'(z)   (k, n_l)
@@ -128,15 +128,15 @@ def pdfa(
         h_in = clipped_input(
             net, l, h, tau_h_max=tau_h_max, tau_h_min=tau_h_min, clip_x=clip_x, floor=floor, clip_offset=clip_offset
         )
-        # This must come before the product: 0 times infinity is NaN, and one record would make the whole sum NaN.
+        # This call must come before the product: 0 times infinity is NaN, and one record would make the whole sum NaN.
         dz, h_in = finite_rows(dz, h_in)
         one = 1.0
         if bias == "clipped" and (l > 1 or clip_x):
             c, nu = input_bounds(net, l, tau_h_max=tau_h_max, tau_h_min=tau_h_min)
-            # The bias as a column of W: its input, the constant 1, is offset and clipped like h.
+            # The bias is a column of W in the paper, so its input, the constant 1, is offset and clipped like h.
             one = min(c, 1 + nu)
-        # The sum gets no noise, because each record already has some. float(m), because a NumPy number would turn
-        # float32 into float64.
+        # The sum gets no noise, because each record already has some. We use float(m), because a NumPy number would
+        # turn float32 into float64.
         dW[l], db[l] = net.map[l].outer(dz / float(m), h_in)  # (n_l, n_{l-1}), (n_l,)
         db[l] *= one
     if state is not None:
@@ -145,7 +145,7 @@ def pdfa(
 
 
 def _add_noise(p: np.ndarray, sigma: float, add_normal_each: Callable, rng: np.random.Generator) -> None:
-    """Add g to p in place. It is also drawn without noise, so that later draws are the same for every sigma."""
+    """Add g to p in place. For sigma = 0, g is drawn but not added, so later draws are the same for every sigma."""
     if sigma > 0:
         add_normal_each(p, sigma, rng)
     else:
@@ -228,7 +228,7 @@ def mechanism(
     ----------
     net : Net
     sigma, tau_B, top : as given to `pdfa`
-    adjacency : "replace-label"; no theorem holds for whole records, which the paper means if it names no adjacency
+    adjacency : "replace-label". None stands for the paper's whole records, and no theorem holds for them
     sampling, sampling_rate : of the batches
 
     Returns
@@ -246,9 +246,9 @@ def mechanism(
     Proof. Given the inputs and the weights, which are public, the direction is a function of the vectors u_i^l + g_i^l
     of all records and layers. The reason is that h, phi' and the clips do not depend on labels. These vectors are a
     Gaussian release, and a label moves only those of its own record. This holds for every network, including
-    convolutions and poolings, and for OPUs, whose own noise does not count. The targets y are one-hot. The number of
-    records in a batch does not enter. Nor do the clips, the floor and clip_x of the inputs, so you can choose them
-    freely here.
+    convolutions and poolings, and for OPUs. The noise of an OPU does not count. The targets y are one-hot. The number
+    of records in a batch does not enter. The clips of the inputs, the floor and clip_x do not enter either, so you can
+    choose them freely.
     """
     if adjacency is None:
         raise NoGuarantee(

@@ -1,8 +1,9 @@
 """Photonic DFA with sound record-level privacy: the published clips, and isotropic noise on the averaged direction.
 
 This is our repair of Ohana et al. (2021). The clips of their Section 3.1 bound what one record can add to the whole
-direction, and noise of the same size in every entry hides it. Their own noise, on each projected error, does not: see
-`nfa.rules.pdfa`. With a ternarised error, this rule repairs TDFA; with OPUs for B as well (`nfa.feedback.opu`), PDFA.
+direction, and noise of the same size in every entry hides it. Their own noise, on each projected error, does not hide
+it (see `nfa.rules.pdfa`). With a ternarised error, this rule repairs TDFA. With OPUs for B as well
+(`nfa.feedback.opu`), it repairs PDFA.
 """
 
 import math
@@ -70,7 +71,7 @@ def pdfa_isotropic(
     clip_offset : function (v, nu, c, floor) that returns the entries of v offset by nu and clipped to c
     add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator; layers draw from the top down, the projection before G, weights before biases
-    state : dict whose entry "clipped" gets the share of examples that each clip scales down, in the order of the clips
+    state : dict. Its entry "clipped" gets the share of examples that each clip scales down, in the order of the clips
 
     Returns
     -------
@@ -82,9 +83,9 @@ def pdfa_isotropic(
 
     Notes
     -----
-    Every layer's input is clipped, including that of layer 1, and so is the error at the top. Noise cannot hide what is
-    not clipped. If a record's dz or clipped input of a layer is not finite, its term there counts as 0. For the
-    guarantee, see `mechanism`.
+    Every layer's input is clipped, including that of layer 1. The error at the top is clipped too. Noise can only hide
+    terms of bounded norm. If a record's dz or clipped input of a layer is not finite, its term there counts as 0. For
+    the guarantee, see `mechanism`.
     """
     _check(m=m, s=s, tau_B=tau_B, tau_h_max=tau_h_max, tau_h_min=tau_h_min, floor=floor, bias=bias)
     L = net.L
@@ -101,10 +102,10 @@ def pdfa_isotropic(
         dz = u if l == L else net.pull(l, z, u)
         # clip_c(offset_nu(h)), also for x   (k, n_{l-1})
         h_in = clipped_input(net, l, h, tau_h_max=tau_h_max, tau_h_min=tau_h_min, floor=floor, clip_offset=clip_offset)
-        # This must come before the product: 0 times infinity is NaN, and no later clip would remove it.
+        # This call must come before the product: 0 times infinity is NaN, and no later clip would remove it.
         dz, h_in = finite_rows(dz, h_in)
-        # We divide by the public m, because with len(x) one record would change the weight of all others. float(m),
-        # because a NumPy number would turn float32 into float64.
+        # We divide by the public m, because with len(x) one record would change the weight of all others. We use
+        # float(m), because a NumPy number would turn float32 into float64.
         dW[l], db[l] = net.map[l].outer(dz / float(m), h_in)  # (n_l, n_{l-1}), (n_l,)
         db[l] *= _bias_input(net, l, tau_h_max=tau_h_max, tau_h_min=tau_h_min, bias=bias)
         # The noise is on every entry of the mean. Noise inside the sum would stay in the span of the batch's inputs.
@@ -181,7 +182,7 @@ def mechanism(
 
 
 def _bias_input(net: Net, l: int, *, tau_h_max: float, tau_h_min: float, bias: str) -> float:
-    """The input of layer l's biases: 1, or 1 + nu after the clip; 0 if there are no biases."""
+    """The input of layer l's biases, which is 1, min(c, 1 + nu) if it is clipped, or 0 if there are no biases."""
     if net.map[l].n_bias == 0:
         return 0.0
     c, nu = input_bounds(net, l, tau_h_max=tau_h_max, tau_h_min=tau_h_min)

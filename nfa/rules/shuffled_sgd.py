@@ -68,7 +68,8 @@ def private_sgd_shuffling(
 
     Examples
     --------
-    Two records, loss (theta - x)^2 / 2, no noise and no clip: with gamma = 1/2, a step goes half the way to its record.
+    There are two records, the loss is (theta - x)^2 / 2, and there is no noise and no clip. With gamma = 1/2, each step
+    moves theta half the way to the record.
 
     >>> from nfa.noise import Streams
     >>> given = {"gamma": 0.5, "grad": lambda theta, x: theta - x, "L": np.inf, "e": 1, "sigma": 0.0}
@@ -123,7 +124,7 @@ def shuffled_sgd(
     ridge_clipped : whether the term 2 ridge theta is part of the clipped gradient, or is added after the clip
     add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator; layers draw from the bottom up, W before b
-    state : dict whose entry "clipped" gets 1 if the clip scales down the gradient, and otherwise 0
+    state : dict. Its entry "clipped" gets 1 if the clip scales down the gradient, and otherwise 0
 
     Returns
     -------
@@ -151,7 +152,7 @@ def shuffled_sgd(
         shrink = clip_factor(np.array([norm]), L, shares)  # min(1, L / ||g||), or 0 if it is not finite
         for l in layers:
             dW[l], db[l] = (scale_rows(g[None], shrink)[0] for g in (dW[l], db[l]))
-    # This term depends only on the weights. Added after the clip, it does not change the effect of a record.
+    # This term depends only on the weights. If we add it after the clip, it does not change the effect of a record.
     if not ridge_clipped:
         _add_ridge(net, dW, db, ridge)
     for l in layers:
@@ -184,14 +185,15 @@ def mechanism(*, L: float | None, sigma: float, adjacency: str, sampling: str, s
 
     Raises
     ------
-    NoGuarantee : for a tau between them, where amplification is a conjecture; without noise; without the clip
+    NoGuarantee : without noise, without the clip, or for a tau between 1/n and 1, because amplification is a conjecture
+        there
     ValueError : if a number or a name is out of range
 
     Notes
     -----
-    The report sees no straightforward guarantee for tau = 1. But there is one without amplification: a pass uses a
-    record once, so a pass costs as much as one full release. This holds for every tau, with e / tau passes. It costs
-    more than the conjecture claims unless tau is near 1.
+    The report sees no straightforward guarantee for tau = 1. But there is a guarantee without amplification. A pass
+    uses a record once, so the epsilon of a pass is that of one full release. This holds for every tau, with e / tau
+    passes. The guarantee is weaker than the conjecture unless tau is near 1.
     """
     if sigma == 0:
         raise NoGuarantee("lee2020:lem1", "sigma is 0, so the release has no noise and no guarantee")

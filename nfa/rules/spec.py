@@ -23,12 +23,12 @@ from nfa.network.own import from_outside, imported
 
 # Arguments that a run provides if a rule has a keyword with this name, as in the contract.
 FUNCTIONS = ("project", "clip_l2", "clip_offset", "add_normal", "add_normal_each", "weigh")
-# Those of them that can draw randomness for single examples, such as a camera's noise.
+# The functions above that can draw randomness for single examples, such as a camera's noise.
 DRAW_BY_EXAMPLE = ("project", "weigh", "add_normal_each")
 GIVEN = ("B", "V", "at", *FUNCTIONS, "rng", "state")
 # Settings that a run provides if nobody sets them, and their values.
 GIVEN_IF_UNSET = {"m": "the batch size", "N_B": "--n-b"}
-# Old names of rules, which records contain. The guarantee of pdfa is per label.
+# Old names of rules that records of runs contain. The guarantee of pdfa is per label.
 ALIASES = {"pdfa_label": "pdfa"}
 UNSET = inspect.Parameter.empty
 ID = re.compile(r"\[(\w+:[\w.+-]+)\]")  # id of a statement in a docstring
@@ -55,7 +55,7 @@ class OwnSetting:
 
     @property
     def given_if_unset(self) -> str:
-        """What a run provides if nobody gives a value, as text; "" for nothing."""
+        """The value that a run provides if nobody sets it, as text; "" if the run provides none."""
         return GIVEN_IF_UNSET.get(self.name, "") if self.required else ""
 
     @property
@@ -79,7 +79,7 @@ class RuleSpec:
     mechanism : the function ``mechanism`` of its module; None if there is none
     mechanism_defaults : the keywords of the mechanism, with their defaults or `UNSET`
     returns : the annotation of the mechanism's result; `UNSET` if there is none
-    refusal : the error of a mechanism that always raises one; None for any other mechanism
+    refusal : the error of a mechanism that always raises an error; None for any other mechanism
     noise : the setting to which the mechanism's noise is proportional
     sum_over_examples : whether the module declares that the direction is a sum over examples
     ids : the statements that its docstrings cite
@@ -127,8 +127,8 @@ class RuleSpec:
     def refuse_insecure(self) -> None:
         """Raise NoGuarantee or ValueError if, by its declarations, a secure run can never use this rule.
 
-        For a rule of nfa, rounding is counted only for sums over examples, and exact noise is added only to their sum.
-        For a rule from outside, no rounding is counted, but it must take its noise from the run too.
+        For a rule of nfa, rounding is counted only for sums over examples, and exact noise is added only to such a sum.
+        For a rule from outside, rounding is not counted, but the rule must also take its noise from the run.
         """
         if self.refusal and not self.from_outside:
             raise NoGuarantee(self.refusal.id, self.refusal.why)
@@ -181,8 +181,8 @@ class RuleSpec:
         Parameters
         ----------
         adjacency : one of `nfa.mechanism.ADJACENCIES`; None for the default of the mechanism
-        known : the bound settings of the rule, its net, and how its batches are sampled. The mechanism receives those
-            of its arguments that are among them, the adjacency and the rule's own defaults
+        known : the bound settings of the rule, its net, and how its batches are sampled. The mechanism receives the
+            values that are among its arguments, the adjacency and the rule's own defaults
 
         Raises
         ------
@@ -222,9 +222,9 @@ def spec(name: str) -> RuleSpec:
 
     Raises
     ------
-    ValueError : if there is no such rule (your own module is also searched in the current folder), for a function that
-        wraps another, for one that cannot be called as a rule, for a ``mechanism`` that is no function, or for a rule
-        of nfa that other code in this process has replaced
+    ValueError : if there is no such rule, or for a function that wraps another function or cannot be called as a rule.
+        ValueError also for a ``mechanism`` that is no function, or for a rule of nfa that other code in this process
+        has replaced. Your own module is also searched in the current folder
 
     Examples
     --------
@@ -357,7 +357,7 @@ def _parameters(function: Callable) -> dict[str, inspect.Parameter] | None:
             return dict(inspect.signature(function, eval_str=evaluated).parameters)
         except ValueError:
             return None
-        except Exception:  # an annotation in quotes whose name does not exist
+        except Exception:  # an annotation in quotes with an unknown name
             continue
     return None
 
@@ -415,11 +415,11 @@ def _in_json(default: Any) -> Any:
 
 
 def _refusal(mechanism: Callable, stating: Mapping[str, inspect.Parameter]) -> NoGuarantee | None:
-    """The error of a mechanism that always raises one, for all arguments."""
+    """The error of a mechanism that raises an error for all arguments."""
     try:
         mechanism(**{one.name: None for one in stating.values() if one.kind is one.KEYWORD_ONLY})
     except NoGuarantee as refused:
         return refused
-    except Exception:  # from a mechanism from outside whose annotation is wrong
+    except Exception:  # from a mechanism from outside with a wrong annotation
         pass
     return None

@@ -1,8 +1,8 @@
-"""TDFA without privacy: direct feedback alignment whose hidden layers learn from a ternary error.
+"""TDFA without privacy: direct feedback alignment in which hidden layers learn from a ternary error.
 
-This is Ohana et al. (2021), Section 4, the non-private cells of Table 1. With OPUs for B (`nfa.feedback.opu`), it is
-their photonic DFA. With clips and noise, both are `nfa.rules.pdfa`. B^l feeds layer l, as in the paper's Equation 8;
-Equation 4 prints B^{l+1} for it.
+This rule is in Ohana et al. (2021), Section 4 and the non-private cells of Table 1. With OPUs for B
+(`nfa.feedback.opu`), it is their photonic DFA. With clips and noise, both are `nfa.rules.pdfa`. B^l feeds layer l, as
+in the paper's Equation 8; Equation 4 prints B^{l+1} for it.
 """
 
 from collections.abc import Callable
@@ -61,7 +61,7 @@ def tdfa(
 
     Notes
     -----
-    The top layer learns from the error itself. Only what a device must show in binary images is made ternary.
+    The top layer learns from the error itself. Only the error that a device must show in binary images is made ternary.
     """
     m = len(x) if m is None else m
     require.normaliser(m, rule="tdfa", optional=True)

@@ -46,7 +46,7 @@ def weigh(
     sigma : array of z's dtype, a number or (m, 1, ...)
     draws : int >= 1
     calm : (m,) array, c for each example
-    antithetic : if True, L is half the difference of the losses at z + sigma u and z - sigma u, whatever calm is
+    antithetic : if True, L is half the difference of the losses at z + sigma u and z - sigma u, and calm is not used
 
     Returns
     -------
@@ -62,9 +62,9 @@ def weigh(
         repeats = min(at_once, draws - done)
         u = normals(repeats)  # (repeats, m, n_l)
         loss = _losses(net, l, z, h, y, sigma * u)  # (repeats, m)
-        # Half the difference of a pair: the even part of the loss has no information about the gradient and cancels.
+        # In half the difference of a pair, the even part of the loss cancels. It has no information about the gradient.
         loss = (loss - _losses(net, l, z, h, y, -sigma * u)) / 2 if antithetic else loss - calm
-        for u_k, L_k in zip(u, loss, strict=True):  # in order, so that sums round alike for every chunk and batch
+        for u_k, L_k in zip(u, loss, strict=True):  # in order, so that sums are rounded alike for every chunk and batch
             total += u_k * L_k.reshape(-1, *[1] * (u_k.ndim - 1))
             power += np.square(L_k)
     return total, power
@@ -113,12 +113,13 @@ def proxy(
     l : int in 1..L, the layer at which the noise enters; only the layers above are computed again
     z, h : lists of a forward pass on (m, *in_shape) inputs
     y : (m, n_L) array of targets
-    sigma : float > 0, standard deviation of the noise; or an (m, 1, ...) array of one for each example
+    sigma : float > 0, standard deviation of the noise; or an (m, 1, ...) array with one value for each example
     K : int >= 1, number of losses for each example
-    baseline : if True, subtract each example's loss without noise from its losses: the same mean, less variance
+    baseline : if True, subtract each example's loss without noise from its losses. The mean stays the same, and the
+        variance falls
     antithetic : if True, take the losses in pairs at zeta and -zeta; K must be even
     chunk : int >= 1, approximate largest number of entries in an array; repeats are split accordingly
-    weigh : function that draws the noise and sums it with the losses: that of this module, or a faster twin
+    weigh : function that draws the noise and sums it with the losses: the function of this module, or a faster version
     rng : numpy.random.Generator; with `nfa.noise.OfExamples`, an example's noise depends on its place in the batch
 
     Returns

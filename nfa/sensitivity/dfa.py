@@ -1,10 +1,11 @@
 r"""The sensitivity of DP-DFA, and the thresholds that give a target sensitivity (Lee & Kifer 2020, Section 4.2).
 
-Every example i adds to layer l's direction the terms dz_i h_i^T and dz_i. After clipping, ||h_i|| <= tau_h and ||dz_i||
-<= s_l ||e_i|| <= s_l tau_e. A `LayerBound` has the bounds on these terms. A sensitivity is the largest change in l2
-norm of the average over m, for all weights and biases together. S stands for m times a replace-one sensitivity.
+Every example i adds the terms dz_i h_i^T and dz_i to layer l's direction. After clipping, ||h_i|| <= tau_h and ||dz_i||
+<= s_l ||e_i|| <= s_l tau_e. A `LayerBound` has the bounds on these terms. A sensitivity is the largest l2 norm of the
+change of the average over m, for all weights and biases together. S is m times a replace-one sensitivity.
 
-B^l feeds layer l, and beta_l is its spectral norm. The paper prints B^{l+1} and beta_{l+1} for them.
+The matrix B^l projects the error to layer l, and beta_l is its spectral norm. The paper prints B^{l+1} and beta_{l+1}
+for these.
 """
 
 import math
@@ -28,13 +29,13 @@ class LayerBound:
 
     Parameters
     ----------
-    gain_dz : s >= 0 with ||dz|| <= s ||e||; gamma_l beta_l, 1 at the top, where dz = e
-    gain_W, gain_b : ||dW||_F <= gain_W ||dz|| ||h|| and ||db|| <= gain_b ||dz||, see `nfa.network.dense`; 1 for a
-        dense layer, gain_b 0 for one without biases
+    gain_dz : s >= 0 with ||dz|| <= s ||e||. It is gamma_l beta_l, or 1 at the top with dz = e
+    gain_W, gain_b : ||dW||_F <= gain_W ||dz|| ||h|| and ||db|| <= gain_b ||dz||, see `nfa.network.dense`. Both are 1
+        for a dense layer; gain_b is 0 for a layer without biases
 
     Raises
     ------
-    ValueError : if one of them is negative or not finite, for example gain_dz if B contains NaN
+    ValueError : if a gain is negative or not finite. For example, gain_dz is NaN if B contains NaN
     """
 
     gain_dz: float
@@ -46,7 +47,7 @@ class LayerBound:
 
     @property
     def slope(self) -> float:
-        """The name that gain_dz had in earlier versions."""
+        """A deprecated name of gain_dz."""
         warnings.warn("LayerBound.slope is deprecated: use LayerBound.gain_dz", DeprecationWarning, stacklevel=2)
         return self.gain_dz
 
@@ -62,7 +63,7 @@ def zeta_sensitivity(*, m: int, gamma: float, beta: float, tau_e: float, tau_h: 
     ----------
     m : int > 0, the batch size
     gamma : float, bound on abs(phi'_l)
-    beta : float, spectral norm of the matrix that feeds the layer
+    beta : float, spectral norm of the matrix that projects the error to the layer
     tau_e, tau_h : float > 0, clipping bounds of the error and of the layer's input
 
     Raises
@@ -79,7 +80,7 @@ def zeta_sensitivity(*, m: int, gamma: float, beta: float, tau_e: float, tau_h: 
 
 
 def xi_sensitivity(*, m: int, gamma: float, beta: float, tau_e: float) -> float:
-    r"""The same bound for the biases: :math:`\Delta_{\xi_l} \le \frac2m \gamma_l \beta_l \tau_e`.
+    r"""The bound of `zeta_sensitivity` for the biases: :math:`\Delta_{\xi_l} \le \frac2m \gamma_l \beta_l \tau_e`.
 
     Source: [lee2020:sens-xi]
 
@@ -104,7 +105,7 @@ def corrected_dfa_sensitivity(
     .. math:: \Delta = \frac{k}{m} \tau_e \Big(\sum_l s_l^2 (g_{W,l}^2 \tau_{h,l}^2 + g_{b,l}^2)\Big)^{1/2}, \qquad
               k = 2 \text{ for a record replaced, } 1 \text{ for one added, removed or zeroed out}
 
-    For dense layers and a top that learns from e itself, this is the paper's formula with its output layer included,
+    For dense layers and a top that learns from e itself, this is the paper's formula, with the output layer included:
     :math:`\frac2m \tau_e \sqrt{1 + \tau_h^2} \sqrt{1 + \sum_{l<L} \gamma_l^2 \beta_l^2}`.
 
     Source: [lee2020:sens-total] [lee2020:sens-layerwise] [ours:dfa-sensitivity]
@@ -114,7 +115,7 @@ def corrected_dfa_sensitivity(
     layers : bounds of the layers 1..L, see `nfa.sensitivity.dfa.layer_bounds`
     m : float > 0, the divisor of the sum over examples
     tau_e : float > 0, clipping bound of the error
-    tau_h : float > 0, clipping bound of the inputs of the layers, or one for each layer
+    tau_h : float > 0, clipping bound of the inputs of the layers, or a list with one bound for each layer
     adjacency : one of `nfa.mechanism.ADJACENCIES`
 
     Raises
@@ -123,9 +124,9 @@ def corrected_dfa_sensitivity(
 
     Notes
     -----
-    One record's term is the vector of all dz h^T and dz. Its squared norm is at most the sum, and neighbours differ in
-    the terms of k records. For dense layers, the bound is attained for some network, records and B of the given norms.
-    For a random B and narrow layers, it can be loose.
+    One record's term is the vector of all dz h^T and dz. Its squared norm is at most tau_e^2 times the sum, and
+    neighbours differ in k terms. For dense layers, some network, records and B of the given norms attain the bound. For
+    a random B and narrow layers, the bound can be loose.
 
     Examples
     --------
@@ -145,7 +146,7 @@ def corrected_dfa_sensitivity(
 
 
 def corrected_tau_h(layers: Sequence[LayerBound], *, S: float, tau_e: float) -> float:
-    r"""The one tau_h for all layers at which the replace-one sensitivity of the average is S / m.
+    r"""The common tau_h of all layers for which the replace-one sensitivity of the average is S / m.
 
     .. math:: \tau_h^2 = \Big((S / 2\tau_e)^2 - \sum_l s_l^2 g_{b,l}^2\Big) \Big/ \sum_l s_l^2 g_{W,l}^2
 
@@ -154,12 +155,12 @@ def corrected_tau_h(layers: Sequence[LayerBound], *, S: float, tau_e: float) -> 
     Parameters
     ----------
     layers : as in `corrected_dfa_sensitivity`
-    S : float > 0, m times the replace-one sensitivity; the paper's "sensitivity" is 3 and 2
+    S : float > 0, m times the replace-one sensitivity. The paper uses 3 and 2, and calls them "sensitivity"
     tau_e : float > 0
 
     Raises
     ------
-    ValueError : if the biases alone can move this much; the message has the least S that leaves room for weights
+    ValueError : if the biases alone can have this sensitivity; S must be larger than the number in the message
 
     Examples
     --------
@@ -196,18 +197,19 @@ def hybrid_thresholds(dense: Sequence[LayerBound], *, L: int, S: float, tau_e: f
 
     Returns
     -------
-    tau : float, bound on each example's gradient for a convolution's W, and on that for its b
+    tau : float, bound on each example's gradient for a convolution's W, and on its gradient for a convolution's b
     tau_h : list of float, bound on the input of each dense layer
 
     Raises
     ------
-    ValueError : if a layer's bias alone can move its whole share; the message has the least S
+    ValueError : if the biases of a layer alone can have the layer's share; S must be larger than the number in the
+        message
 
     Notes
     -----
-    W and b of a convolution are clipped separately, so its sensitivity is sqrt(2) times that of one. This explains the
-    2 L under the root. The paper gives neither number. A single tau_h for all dense layers cannot give each its exact
-    share.
+    W and b of a convolution are clipped separately, so the sensitivity of the convolution is sqrt(2) times the
+    sensitivity of W. This explains the 2 L under the root. The paper gives neither number. With one tau_h for all dense
+    layers, the layers cannot all have their exact shares.
 
     Examples
     --------
@@ -242,7 +244,7 @@ def hybrid_sensitivity(
     adjacency: str,
     without_bias: int = 0,
 ) -> float:
-    r"""The sensitivity if ell convolutions release clipped gradients and the dense layers DP-DFA's terms.
+    r"""The sensitivity if ell convolutions release clipped gradients, and the dense layers release the terms of DP-DFA.
 
     .. math:: \Delta^2 = \Big(\frac{k}{m}\Big)^2 \, 2 \ell \tau^2 + \Delta_{\mathrm{DFA}}^2
 
@@ -253,15 +255,15 @@ def hybrid_sensitivity(
     dense : bounds of the dense layers ell + 1..L
     ell : int >= 0, number of layers that release clipped gradients
     m : float > 0, the divisor of the sum over examples
-    tau : float > 0, bound on each example's gradient for a lower layer's W, and on that for its b
+    tau : float > 0, bound on each example's gradient for a lower layer's W, and on its gradient for a lower layer's b
     tau_e : float > 0, clipping bound of the error
-    tau_h : float > 0, clipping bound of the inputs of the dense layers, or one for each of them
+    tau_h : float > 0, clipping bound of the inputs of the dense layers, or a list with one bound for each dense layer
     adjacency : one of `nfa.mechanism.ADJACENCIES`
-    without_bias : int >= 0, how many of the ell layers have no biases; for each, one of its two tau^2 is omitted
+    without_bias : int >= 0, number of the ell layers without biases. For each, one of the two tau^2 is left out
 
     Returns
     -------
-    sensitivity : float, l2, of the average over m, all weights and biases as one vector
+    sensitivity : float, l2 sensitivity of the average over m, with all weights and biases as one vector
 
     Raises
     ------
@@ -275,7 +277,7 @@ def hybrid_sensitivity(
 
 @contextmanager
 def no_overflow() -> Iterator[None]:
-    """Raise ValueError if the formula inside overflows, or divides by 0 because no weight learns."""
+    """Raise ValueError if the formula in the body overflows, or divides by 0 because no weight learns."""
     try:
         yield
     except (OverflowError, ZeroDivisionError):
@@ -297,7 +299,7 @@ def _each(tau_h: float | Sequence[float], layers: int) -> list[float]:
 def layer_bounds(
     net: Net, B: list, *, at: str = "h", top: str = "error", beta_top: float = 1.0, first: int = 1, tau_e: float = 0.0
 ) -> list[LayerBound]:
-    r"""The largest norm of one record's term in each layer's direction under DFA, per unit of its error's norm.
+    r"""The bounds on one record's term in each layer's direction under DFA, per unit of the norm of the record's error.
 
     .. math:: s_l = \gamma_l \, g_{\mathrm{pool}} \, \|B^l\|_2 \quad (l < L), \qquad s_L = \beta_{\mathrm{top}} \gamma_L
 
@@ -310,15 +312,15 @@ def layer_bounds(
     at : "h" or "z", the place at which B[l] e enters a layer with pooling
     top, beta_top : what the top layer learns from, as in `nfa.rules.dp_dfa.dp_dfa`. gamma_L is 1 for "error", 1/4 for
         "slope", and sqrt(2) / tau_e for "unclipped", because the error of a softmax has norm at most sqrt(2)
-    first : int in 1..L, the lowest layer of the result; B below it is not read
+    first : int in 1..L, the lowest layer of the result. B is not read for lower layers
     tau_e : float > 0, the clip of the errors from which the layers below learn; required for "unclipped"
 
     Returns
     -------
-    bounds : list of `nfa.sensitivity.dfa.LayerBound`, one for each layer first..L (index 0 is layer ``first``), for
-        these matrices, not for all matrices of their law
+    bounds : list of `nfa.sensitivity.dfa.LayerBound`, one for each layer first..L (index 0 is layer ``first``). The
+        bounds hold for these matrices, not for all matrices of their law
 
-    Raises ValueError for an unknown place or reading of the top, or for one without a bound under the network's loss.
+    Raises ValueError for an unknown ``at`` or ``top``, or if ``top`` has no bound under the network's loss.
     """
     check_at(at)
     require.one_of(("error", "slope", "unclipped"), top=top)

@@ -1,8 +1,9 @@
-r"""The effect of one record in photonic DFA: how far it moves the released sums, and the law of their noise.
+r"""The effect of one record on the released sums of photonic DFA, and the law of the noise of these sums.
 
 For every layer, photonic DFA (Ohana et al. 2021, Section 3.3) releases one matrix. Column k belongs to input k of the
-layer, and row j to unit j of the layer. Here u are the projected errors after the scaling, and h the inputs after
-offset and clip. No function here computes epsilon. The columns of one release share their noise (`row_covariance`).
+layer, and row j to unit j of the layer. We write u for the projected errors after the scaling, and h for the inputs
+after offset and clip. No function of this module computes epsilon. The columns of one release share their noise
+(`row_covariance`).
 """
 
 import math
@@ -38,7 +39,7 @@ def column_law(u: np.ndarray, dphi: np.ndarray, h: np.ndarray, *, sigma: float) 
 
     Notes
     -----
-    Each column on its own has this law. Two columns are not independent, because both have the same g
+    Each single column has this law. Two columns are not independent, because both use the same noise g
     (`row_covariance`).
 
     Examples
@@ -55,7 +56,7 @@ def column_law(u: np.ndarray, dphi: np.ndarray, h: np.ndarray, *, sigma: float) 
 
 
 def row_covariance(dphi_j: np.ndarray, h: np.ndarray, *, sigma: float) -> np.ndarray:
-    r"""Covariance of row j of a PDFA direction, which is the law of unit j's noise over the columns.
+    r"""Covariance of row j of a PDFA direction: the covariance of the noise of unit j over the columns.
 
     .. math:: \frac{\sigma^2}{m^2} \sum_i \phi_{ij}'^2 \, h_i h_i^\top
 
@@ -77,7 +78,7 @@ def row_covariance(dphi_j: np.ndarray, h: np.ndarray, *, sigma: float) -> np.nda
 
     Notes
     -----
-    This is ours; the paper gives the law of one column. Rows are independent of one another.
+    This formula is ours; the paper gives the law of one column. The rows are independent of each other.
 
     Examples
     --------
@@ -85,14 +86,14 @@ def row_covariance(dphi_j: np.ndarray, h: np.ndarray, *, sigma: float) -> np.nda
     [[25.0, 3.0], [3.0, 1.0]]
     """
     _check_records(sigma, dphi_j=dphi_j, h=h)
-    noise = sigma / len(h) * dphi_j[:, None] * h  # column k: the weights of g_1j..g_mj
+    noise = sigma / len(h) * dphi_j[:, None] * h  # column k: the factors of g_1j..g_mj
     return noise.T @ noise
 
 
 def column_noise_bounds(
     *, m: int, n: int, gamma_min: float, gamma_max: float, tau_h_min: float, tau_h_max: float
 ) -> tuple[float, float]:
-    r"""Bounds on (a_k)_j of `column_law`. The lower one needs more than bounds on the norms of h.
+    r"""Bounds on (a_k)_j of `column_law`. The lower bound needs more than bounds on the norms of h.
 
     .. math:: \sqrt{m/n} \, \gamma^{min} \tau_h^{min} \le (a_k)_j \le \sqrt{m/n} \, \gamma^{max} \tau_h^{max}
 
@@ -141,8 +142,8 @@ def column_sensitivity(*, m: int, n: int, tau_B: float, gamma_max: float, tau_h_
     Notes
     -----
     The upper bound is attained in the limit, for two records with opposite u of norm tau_B, phi' = gamma_max and
-    h_ik = c. It is for replacing one record while the others stay. It does not hold for a bias whose input 1 is not
-    clipped: see `bias_sensitivity`.
+    h_ik = c. It holds for replacing one record while the other records stay. It does not hold for a bias with an input
+    1 that is not clipped: see `bias_sensitivity`.
 
     Examples
     --------
@@ -165,8 +166,9 @@ def bias_sensitivity(*, m: int, tau_B: float, gamma_max: float) -> float:
 
     Notes
     -----
-    This is ours. In the paper the bias is a column of W, and its clip acts on the whole vector, so `column_sensitivity`
-    holds for the bias too. `nfa.rules.pdfa` leaves the bias's input at 1 unless you set bias="clipped".
+    This formula is ours. In the paper, the bias is a column of W, and the clip acts on the whole input vector. So
+    `column_sensitivity` also holds for the bias of the paper. `nfa.rules.pdfa` leaves the bias's input at 1 unless you
+    set bias="clipped".
 
     Examples
     --------
@@ -189,7 +191,7 @@ LABEL_TOPS = ("softmax", "scaled", "frozen")
 
 
 def label_sensitivity(*, tau_B: float, hidden: int, top: str) -> float:
-    r"""The largest change, in l2, of the projected errors with noise in a step of PDFA if one record's label changes.
+    r"""The largest change, in l2, of the noisy projected errors of a step of PDFA if one record's label changes.
 
     .. math:: \Delta = \Big(\sum_l s_l^2\Big)^{1/2}, \qquad s_l = 2 \tau_B \text{ in a hidden layer}
 
@@ -199,33 +201,34 @@ def label_sensitivity(*, tau_B: float, hidden: int, top: str) -> float:
     ----------
     tau_B : float > 0, bound on the norm of every projected error u_i^l = scale(B^l e_i)
     hidden : int >= 0, number of hidden layers
-    top : what the output layer learns from, always with noise g. "softmax" is scale(y_hat - y) of a softmax with
-        one-hot labels, s_L = min(sqrt 2, 2 tau_B). "scaled" is any other error after the scaling, for example a
-        ternarised error, s_L = 2 tau_B. "frozen" means that the output layer does not learn, s_L = 0
+    top : the error from which the output layer learns, always with noise g. "softmax" is scale(y_hat - y) of a softmax
+        with one-hot labels, with s_L = min(sqrt 2, 2 tau_B). "scaled" is any other error after the scaling, for example
+        a ternarised error, with s_L = 2 tau_B. "frozen" means that the output layer does not learn, so s_L = 0
 
     Returns
     -------
-    sensitivity : float, of (u_i^l) over all records i and layers l under replace-label: the inputs stay the same, and
-        so do y_hat, phi' and h
+    sensitivity : float, the sensitivity of (u_i^l) over all records i and layers l under replace-label. The inputs stay
+        the same, so y_hat, phi' and h also stay the same
 
     Raises
     ------
-    ValueError : if tau_B is not positive and finite, if hidden is no integer >= 0, if top is unknown, or if nothing
-        learns
+    ValueError : if tau_B is not positive and finite, if hidden is not an integer >= 0, if top is unknown, or if no
+        layer learns
 
     Notes
     -----
-    This is ours; the paper gives no guarantee for labels. Proof. The forward pass does not use labels, so one label
-    moves only the u_I^l of its own record. Two vectors of norm at most tau_B have a distance of at most 2 tau_B. At the
-    top, e - e' = y' - y has norm sqrt 2. The scaling is the projection onto a ball, which increases no distance. The
-    bound is attained by opposite errors, and for "softmax" by any e and e' inside the ball.
+    This formula is ours; the paper gives no guarantee for labels. Proof. The forward pass does not use labels, so one
+    label changes only the u_I^l of its own record. Two vectors of norm at most tau_B have a distance of at most 2
+    tau_B. At the top, e - e' = y' - y has norm sqrt 2. The scaling is the projection onto a ball, which increases no
+    distance. Opposite errors attain the bound. For "softmax", any e and e' inside the ball attain the bound at the top.
 
     The noise on each u_i^l has the standard deviation sigma, not sigma / m. The average over the batch comes after the
-    noise and gains nothing. None of this holds for an output layer that learns without noise, because it reveals e.
+    noise, so it does not reduce the sensitivity. The result does not hold for an output layer that learns without
+    noise, because such a layer reveals e.
 
     Examples
     --------
-    Two hidden layers and the softmax error: 2^2 + 2^2 + 2.
+    Two hidden layers and the softmax error give 2^2 + 2^2 + 2.
 
     >>> round(label_sensitivity(tau_B=1.0, hidden=2, top="softmax") ** 2, 12)
     10.0
@@ -247,7 +250,7 @@ def repaired_pdfa_sensitivity(
     .. math:: \Delta = \frac2m \tau_B \Big(\sum_{l=1}^L \gamma_l^2 \big((\tau_h^{max})^2 + \beta_l^2\big)\Big)^{1/2}
               \text{ if a record is replaced,} \qquad \gamma_L = 1,
 
-    It is half of this if a record is added, removed or zeroed out.
+    If a record is added, removed or zeroed out, the sensitivity is half of this number.
 
     Source: [ohana2021:prop2] [ohana2021:iid-noise] [ours:pdfa-sensitivity]
 
@@ -267,20 +270,22 @@ def repaired_pdfa_sensitivity(
 
     Notes
     -----
-    This is ours: Proposition 2 of the paper over whole matrices. Proof. Layer l is fully connected, and record i adds
-    to m times the direction the matrix v_i (h_i, beta_l)^T. Here v_i = u_i * phi_l'(z_i), and h_i is the clipped input
-    of the layer, with the input of the biases below it. A matrix of rank one has the Frobenius norm ||v_i|| ||(h_i,
-    beta_l)||. Here ||v_i|| <= gamma_l tau_B, since every entry of u_i is multiplied by at most gamma_l and ||u_i|| <=
-    tau_B. And ||h_i||^2 <= n c^2 = tau_h^2, since the clip leaves n entries of at most c = tau_h / sqrt(n). The squares
-    of the layers add up. A record changes no other record's term. So it adds at most R = tau_B sqrt(sum ...) to m times
-    the direction, and moves it by at most 2 R if it is replaced. QED. The bound is attained if two records have the
-    same h, opposite u of norm tau_B in all layers and phi' = gamma_l, so no smaller number holds for these bounds. The
-    projection may be exact or an OPU's, because u_i is scaled afterwards.
+    This formula is ours. It is Proposition 2 of the paper for whole matrices. Proof. Layer l is fully connected. Record
+    i adds the matrix v_i (h_i, beta_l)^T to m times the direction. Here v_i = u_i * phi_l'(z_i), h_i is the clipped
+    input of the layer, and beta_l is the input of the biases. This matrix of rank one has the Frobenius norm ||v_i||
+    ||(h_i, beta_l)||. We have ||v_i|| <= gamma_l tau_B, because every entry of u_i is multiplied by at most gamma_l and
+    ||u_i|| <= tau_B. Also ||h_i||^2 <= n c^2 = tau_h^2, because the clip leaves n entries of at most c = tau_h /
+    sqrt(n). The squares of the layers add up. A record changes no other record's term. So the norm of a record's term
+    in m times the direction is at most R = tau_B sqrt(sum ...), and replacing the record moves the sum by at most 2 R.
+    QED. The bound is attained if two records have the same h, opposite u of norm tau_B in all layers and phi' =
+    gamma_l. So no smaller number holds for these bounds. The projection may be exact or from an OPU, because u_i is
+    scaled afterwards.
 
     Examples
     --------
-    One hidden layer with phi' <= 1, inputs of norm 3, and the input 4 for the biases: each layer's matrix has a norm of
-    at most 5, so two layers have at most sqrt(50).
+    The network has one hidden layer with phi' <= 1, inputs of norm 3, and the input 4 for the biases. Each layer's
+    matrix has a norm of at most 5, so the two layers together have a norm of at most sqrt(50). With m = 2, the factor 2
+    / m is 1.
 
     >>> repaired_pdfa_sensitivity(m=2, tau_B=1.0, tau_h_max=3.0, gamma_max=[1.0], bias=[4.0, 4.0],
     ...                           adjacency="replace-one") == math.sqrt(50)

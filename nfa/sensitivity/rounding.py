@@ -1,4 +1,4 @@
-r"""The effect of rounding on a sensitivity: a theorem on float64 sums over examples, which every secure run counts.
+r"""The effect of rounding on a sensitivity: a theorem on float64 sums over examples. Every secure run uses the theorem.
 
 A rule proves in real numbers that the term of a record in its sum has norm at most c. A secure run computes in float64.
 So a term can be a little larger, and the computed sum is not the sum of the terms. The theorem bounds both effects.
@@ -6,18 +6,18 @@ So a term can be a little larger, and the computed sum is not the sum of the ter
 **Assumptions.** u = 2^-53 and :math:`\gamma_k = k u / (1 - k u)`. Numbers are rounded to nearest. Products may be fused
 with sums. (1) *Other records change nothing*: the float64 factors of a term are a function of its record, the weights
 and the random numbers for it. `nfa.kernels.rows` and the row-wise clips have this property. (2) Clips bound a term's
-norm, either of the whole term by its computed norm, or of the factors dz and h one by one. Every derivative is at most
-gamma_max as computed, and `check_norm` checks every matrix between two clips. (3) A step takes at most M records, in
-parts of at most p, and a layer has at most P positions. (4) All settings of the rule that are not 0 lie between 2^-200
-and 2^200, and `scale` omits what is too small for full precision.
+norm. They clip either the whole term by its computed norm, or the factors dz and h separately. Every derivative is at
+most gamma_max as computed, and `check_norm` checks every matrix between two clips. (3) A step takes at most M records,
+in parts of at most p, and a layer has at most P positions. (4) All settings of the rule that are not 0 lie between
+2^-200 and 2^200, and `scale` omits values that are too small for full precision.
 
 **Terms.** Record i adds products of float64 numbers to the sum. They are :math:`a_{ij} h_{ik}` for a layer's W and
-:math:`a_{ij}` for its b, at several positions in a convolution. If a rule forms a convolution's terms one by one, the
-formed term, times its weight, takes the place of these products. Let t_i be their exact sum, and |t|_i the sum of their
-absolute values.
+:math:`a_{ij}` for its b, at several positions in a convolution. If a rule computes each record's term of a convolution
+separately, the computed term times its weight replaces these products. Let t_i be their exact sum, and |t|_i the sum of
+their absolute values.
 
 **Theorem.** Let D = `roundings` (net) and K = `additions` (p, P, M). Let k = 2 under an adjacency that replaces a
-record, and k = 1 under one that adds, removes or zeroes it out. Then
+record or its label. Let k = 1 under an adjacency that adds, removes or zeroes out a record. Then
 
 (a) :math:`\|t_i\| \le \| |t|_i \| \le (1 + \gamma_{2D}) c`;
 
@@ -29,40 +29,41 @@ record, and k = 1 under one that adds, removes or zeroes it out. Then
 
 **Proof of (a).** A computed sum of n squares, or of n products of one sign, is the exact sum times a factor between
 (1 - u)^n and (1 - u)^-n, in any order. Products, quotients and roots have one such factor each. An underflow has an
-absolute error below 2^-1022. By (4) this is less than u of the bound, for any number of entries in memory. It counts as
-one factor.
+absolute error below 2^-1022. By (4), this error is less than u times the bound, for any number of entries in memory. So
+we count it as one factor.
 
-*A whole term that is clipped to C.* In a dense layer, its squared norm is a product of two sums of squares. In a
-convolution, it is the sum of the squares of the formed term. These are summed over layers and biases. This takes fewer
-factors than the layer has weights, units and inputs. Root, quotient, division by m and the product with dz or with the
-term are four more. So the computed weight times the computed norm exceeds the bound C / m by at most the
-factor (1 - u)^-D.
+*A whole term that is clipped to C.* In a dense layer, the squared norm of the term is a product of two sums of squares.
+In a convolution, it is the sum of the squares of the computed term. The squared norms are summed over layers and
+biases. These sums have fewer factors than the network has weights, units and inputs. The root, the quotient, the
+division by m, and the product with dz or with the term are four more factors. So the computed weight times the computed
+norm exceeds the bound C / m by at most the factor (1 - u)^-D.
 
 *Factors that are clipped.* A clip to tau leaves a norm of at most tau (1 - u)^-(n + 6) for n entries. For a product
 with B, :math:`|fl(B e) - B e| \le \gamma_n |B| |e|` entry by entry. For a matrix of rank r, :math:`\| |B| \| \le
 \|B\|_F \le \sqrt r \|B\|`. So the norm of the product is at most :math:`(1 + \gamma_{n r}) \|B\| \|e\|`, and n r is at
 most the number of entries of B. A derivative multiplies by at most gamma_max, with one factor. Pooling adds at most as
-many numbers as a layer has entries. The bounds of `nfa.network.pooling` hold for absolute values. So do those of
-`Conv2d.gains`, by Cauchy and Schwarz: they bound |t|_i. For the error of a softmax, p_j = E_j / sum E up to n + 1
-factors with floats E_j >= 0, and its norm exceeds the square root of 2 by at most 2 n u. Layers and biases are other
-coordinates. Their squares add up, each with its own factors, as in the rule's bound.
+many numbers as a layer has entries. The bounds of `nfa.network.pooling` hold for absolute values. By the inequality of
+Cauchy and Schwarz, the bounds of `Conv2d.gains` also hold for absolute values, so they bound |t|_i. For the error of a
+softmax, p_j = E_j / sum E up to n + 1 factors with floats E_j >= 0, and its norm exceeds the square root of 2 by at
+most 2 n u. Different layers, and weights and biases, are different coordinates. Their squares add up, each with its own
+factors, as in the rule's bound.
 
 In total, there are fewer than D factors. The computed norm of B is below the exact norm by at most 1 + :math:`\gamma_D`
-(`check_norm`). Also :math:`(1 + \gamma_D)^2 \le 1 + \gamma_{2D}`. In a dense layer, and for formed terms,
-:math:`\| |t|_i \| = \|t_i\|`. In a convolution with clipped factors, the bound above is already on |t|_i. QED.
+(`check_norm`). Also :math:`(1 + \gamma_D)^2 \le 1 + \gamma_{2D}`. In a dense layer, and for separately computed terms,
+:math:`\| |t|_i \| = \|t_i\|`. In a convolution with clipped factors, the bound above already holds for |t|_i. QED.
 
 **Proof of (b).** Each product of t_i is rounded once, and goes through at most p (P + 2) additions within its part.
-These are the additions of a matrix product, in any order, of blocks and pieces. A part is added to those before it. So
-a product goes through at most K - 1 additions. The computed sum is therefore the exact sum of the t_i up to an error.
-Entry by entry, this error is at most :math:`\gamma_K |t|_i` for each i (Higham, Accuracy and Stability of Numerical
-Algorithms, lemma 3.1 and section 3.1). With at most M records, the norm of the error is at most :math:`M \gamma_K (1 +
-\gamma_{2D}) c`, on each data set. The exact sums differ by the terms of k records, t_i of the one and of the other.
-QED.
+These are the additions of a matrix product, in any order, and of its blocks and pieces. Each part is added to the sum
+of the parts before it. So a product goes through at most K - 1 additions. The computed sum is therefore the exact sum
+of the t_i up to an error. Entry by entry, this error is at most :math:`\gamma_K |t|_i` for each i (Higham, Accuracy and
+Stability of Numerical Algorithms, lemma 3.1 and section 3.1). With at most M records, the norm of the error is at most
+:math:`M \gamma_K (1 + \gamma_{2D}) c`, on each data set. The exact sums differ by k terms t_i. QED.
 
 **Proof of (c).** Rounding moves a coordinate by at most g / 2, so each of the two vectors moves by at most
 g sqrt(d) / 2. QED.
 
-M must not be the size of a drawn batch, nor n, because these are private. It is `nfa.sampling.most_records`.
+M must be neither the size of a drawn batch nor n, because these numbers are private. We use
+`nfa.sampling.most_records`.
 """
 
 import math
@@ -83,7 +84,7 @@ RANGE = 2.0**200  # limit for settings, and for their inverses
 
 
 def gamma(k: int) -> Fraction:
-    """k u / (1 - k u), which bounds the relative error of k roundings. Raises ValueError unless k u < 1/2.
+    """k u / (1 - k u), a bound on the relative error of k roundings. Raises ValueError unless k u < 1/2.
 
     Examples
     --------
@@ -96,11 +97,12 @@ def gamma(k: int) -> Fraction:
 
 
 def roundings(net: Net) -> int:
-    """D of the theorem: more than the factors 1 + u between a record and its term, for every network of these shapes.
+    """D of the theorem: more than the number of rounding factors between a record and its term, for these shapes.
 
     Source: [ours:rounding]
 
-    The factors come from sums over a layer's weights, units, inputs or feedback. We count sixteen of each of them.
+    The factors come from sums over a layer's weights, units, inputs or feedback. We count each of these numbers sixteen
+    times.
 
     Examples
     --------
@@ -115,7 +117,7 @@ def roundings(net: Net) -> int:
 
 
 def additions(part: int, positions: int, records: int) -> int:
-    """K of the theorem: the largest number of roundings on a product's way into the sum of a batch.
+    """K of the theorem: the largest number of roundings of a product in the sum of a batch.
 
     Source: [ours:rounding]
 
@@ -135,7 +137,7 @@ def additions(part: int, positions: int, records: int) -> int:
 
 
 def positions(net: Net) -> int:
-    """The largest number of positions of a layer: 1 without convolutions."""
+    """The largest number of positions of a layer; 1 without convolutions."""
     return max(math.prod(shape[1:]) for shape in net.shape_z[1:])
 
 
@@ -169,7 +171,7 @@ def check_norm(B: np.ndarray, net: Net) -> None:
     below :math:`-\gamma_{r+1} / (1 - \gamma_{r+1})` times its trace (Rump, Verification of positive definiteness, BIT
     46, 2006). The trace is at most :math:`2 r s^2`. So :math:`\|B\|^2 \le (1 + \tau) s^2 + (3 \gamma_q r + 4
     \gamma_{r+1} r + 4 u) s^2`. Take tau = :math:`\gamma_D / 2`. Then this is below :math:`(1 + \gamma_D)^2 s^2`,
-    because D is more than sixteen times the number of entries r q. Nothing overflows or becomes too small for full
+    because D is more than sixteen times the number of entries r q. No value overflows or becomes too small for full
     precision, because s is between 2^-200 and 2^200.
     """
     A = np.asarray(B, np.float64)
@@ -193,8 +195,8 @@ class Rounding:
 
     Parameters
     ----------
-    term : float >= 0, c: the rule's bound on the norm of a record's term, in real numbers; 0 for a rule from outside,
-        for which only the grid is counted
+    term : float >= 0, the c of the theorem: the rule's bound on the norm of a record's term, in real numbers; 0 for a
+        rule from outside, for which we count only the grid
     terms : Fraction, the amount above 1 that the norm of a term can have in float64, in units of c
     sums : Fraction, the largest total distance of two neighbours' computed sums from the exact sums, in units of c
     d : int >= 1, number of coordinates that a step releases
@@ -206,13 +208,13 @@ class Rounding:
     d: int
 
     def of_sums(self, sensitivity: float, adjacency: str) -> float:
-        """The largest distance between the computed sums of two neighbours, before they are rounded to a grid.
+        """The largest distance between the computed sums of two neighbours, before the sums are rounded to a grid.
 
         Source: [ours:rounding]
 
         Parameters
         ----------
-        sensitivity : float > 0, in real numbers, under the adjacency
+        sensitivity : float > 0, the sensitivity in real numbers under the adjacency
         adjacency : a name of `nfa.mechanism.ADJACENCIES`
         """
         apart = max(Fraction(sensitivity), BOUNDS_APART[adjacency] * Fraction(self.term))
@@ -229,21 +231,21 @@ class Rounding:
         Parameters
         ----------
         mechanism : the mechanism of the rule in real numbers
-        unit : float > 0, the grid's g
+        unit : float > 0, the unit g of the grid
         """
         moved = self.of_sums(mechanism.sensitivity, mechanism.adjacency)
         return replace(mechanism, sensitivity=outward(Fraction(moved) + Fraction(unit) * root(self.d)))
 
 
 def rounding(net: Net, *, term: float, part: int, records: int) -> Rounding:
-    """The effect of rounding, from a network, a bound on terms and public sizes. The parameters are the theorem's.
+    """The effect of rounding, from a network, a bound on terms and public sizes, with the letters of the theorem.
 
     Source: [ours:rounding]
 
     Parameters
     ----------
     net : Net
-    term : float > 0, c
+    term : float > 0, c, the bound on a record's term
     part : int >= 1, p, number of examples of a part
     records : int >= 1, M, largest number of records of a batch
     """

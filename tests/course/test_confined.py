@@ -21,7 +21,7 @@ from tests.course.test_course import NAMES, problem_set, variants
 from tests.course.test_grading import COURSES, DAMAGED, SILENT, graded, grades, hand_in
 
 pytestmark = pytest.mark.posix("resource limits, signals and pipes between processes")
-COMPARED = ("ps2_dfa", "ps4_sensitivity")  # sets of the slow tests; the nightly tests use all sets
+COMPARED = ("ps2_dfa", "ps5_sensitivity")  # sets of the slow tests; the nightly tests use all sets
 
 
 # --- values and calls

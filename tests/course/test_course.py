@@ -119,8 +119,10 @@ def assert_goals_fit(text, problems):
     first = " ".join(problems.cells[0].source.split())
     assert f"{problems.minutes} minutes" in first
     assert "20 points" in first
-    for number, points in re.findall(r"## (\d)\. .* \((\d+) points?\)", "\n".join(c.source for c in problems.cells)):
-        assert rows[int(number) - 1] == points
+    text = "\n".join(cell.source for cell in problems.cells)
+    found = re.findall(r"(?m)^## (\d)\. .* \((\d+) points?, (\d+) minutes\)$", text)
+    assert [part[1] for part in found] == rows, "each part of the notebook ends its heading with (4 points, 25 minutes)"
+    assert sum(int(part[2]) for part in found) == problems.minutes
 
 
 def test_a_sentence_in_another_order_is_seen():
@@ -170,6 +172,10 @@ def test_a_set_is_whole(name):
     assert len(solutions) >= 3
     assert len(wrong) >= 8
     assert {"infinite_loop", "tampered"} <= set(wrong)
+    guesses = [cell for cell in problems.tests if cell.endswith("guess_made")]
+    assert guesses, "a set asks for a guess before an experiment: a graded cell NAMEguess_made"
+    answers = [cell for cell in problems.tests if cell.endswith("_answer")]
+    assert len(answers) >= 2, "a set has two questions with a letter and a reason: graded cells NAME_answer"
     assert list(problems.submissions) == ["reference", "blank", *solutions, *wrong]
     for variant, (stated, fails) in {**solutions, **wrong}.items():
         assert stated == problems.points - sum(problems.tests[cell] for cell in fails)
@@ -882,6 +888,20 @@ def refused(capsys, *arguments):
     assert out == ""
     assert err.count("\n") == 1, err
     return code, err
+
+
+def test_an_older_number_means_the_set_with_the_same_word(capsys, tmp_path):
+    from nfa.course import practice, renamed
+
+    main.main(["course", "new", str(tmp_path / "old"), "--set", "ps7_span"])
+    out, err = capsys.readouterr()
+    assert "contains ps8_span." in out
+    assert err == "nfa: ps7_span is now ps8_span\n"
+    assert checks("ps4_clipping") is checks("ps3_clipping")
+    practice.check_it("ps3_clipping", {})
+    assert capsys.readouterr().out == "ps3_clipping is now ps4_clipping\n"
+    assert not renamed("ps7_", ["ps7_optical"])
+    assert not renamed("span", ["ps8_span"])
 
 
 def test_bad_usage_is_one_sentence(course, capsys, tmp_path, monkeypatch):

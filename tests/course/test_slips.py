@@ -115,7 +115,8 @@ HARD_CODED = [
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_hard_coded_gets_no_point(name):
     problems = problem_set(name)
-    for function, value in itertools.product(sources(problems, "solution"), HARD_CODED):
+    free = {name.removesuffix("_made") for name in problems.tests if name.endswith("guess_made")}  # any guess is right
+    for function, value in itertools.product(sorted(set(sources(problems, "solution")) - free), HARD_CODED):
         whole = f"def {function}(*given, **named):\n    import math\n    import numpy as np\n    return {value}"
         failed = slipped(problems, function, (sources(problems, "solution")[function], whole))
         assert set(failed) == own_cells(problems, function), (function, value)

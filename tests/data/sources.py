@@ -1,4 +1,4 @@
-"""The table of data/SOURCES.md, written from the registry. `python -m tests.data.sources` writes the page again."""
+"""The table in data/SOURCES.md, made from the registry. `python -m tests.data.sources` writes the page again."""
 
 from nfa.data.registry import DATASETS, DatasetInfo
 from tests.project.tree import ROOT
@@ -24,7 +24,7 @@ def table() -> str:
 
 
 def page(text: str) -> str:
-    """SOURCES.md with the current table of the registry."""
+    """The text of SOURCES.md with the current table of the registry."""
     before, _, rest = text.partition(START)
     _, _, after = rest.partition(END)
     return f"{before}{START}{table()}{END}{after}"

@@ -1,4 +1,4 @@
-"""Data sets as a user sees them: the embedded subset, the real files, your own file, preparation for a network."""
+"""Data sets for a user: the embedded subset, the real files, your own file, and the preparation for a network."""
 
 import gzip
 import hashlib
@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from nfa import data
 from nfa.data import make_small
 
-# The authors of Fashion-MNIST publish these for the gzip'd files, with the time in the gzip headers.
+# The authors of Fashion-MNIST publish these digests for the gzip'd files, which contain a time in their headers.
 FASHION_MD5 = {
     "train-images-idx3-ubyte": ("8d4fb7e6c68d591d4c3dfef9ec88bf0d", 1504176606),
     "train-labels-idx1-ubyte": ("25c81989df183df01b3e8a0aad5dffbe", 1504176606),
     "t10k-images-idx3-ubyte": ("bef4ecab320f06d8554ea6380940ec79", 1504176627),
     "t10k-labels-idx1-ubyte": ("bb300cfdad3c16e7a12a480ee83cd310", 1504176627),
 }
-# published for the unpacked files of MNIST
+# digests that are published for the unpacked files of MNIST
 MNIST_MD5 = {
     "train-images-idx3-ubyte": "6bbc9ace898e44ae57da46a324031adb",
     "train-labels-idx1-ubyte": "a25bea736e30d166cdddb491f175f624",
@@ -46,8 +46,8 @@ def test_embedded_subset():
     assert "600 training and 100 test images a class" in small.note
     for labels, per_class in ((small.y_train, 600), (small.y_test, 100)):
         assert np.bincount(labels).tolist() == [per_class] * 10
-        assert (np.sort(labels.reshape(-1, 10), axis=1) == np.arange(10)).all()  # ten by ten, balanced
-        assert not (labels.reshape(-1, 10) == labels[:10]).all()  # and the groups have different orders
+        assert (np.sort(labels.reshape(-1, 10), axis=1) == np.arange(10)).all()  # every ten labels are balanced
+        assert not (labels.reshape(-1, 10) == labels[:10]).all()  # the groups of ten have different orders
     assert small.digest == "679f7df2ccb178b2935b8f3b99028998521f164a26dec6e44026d936f90513f0"
 
 
@@ -61,9 +61,9 @@ def test_embedded_subset_is_what_the_script_draws(data_home):
 
 
 def test_embedded_subset_is_taken_from_the_originals(data_home):
-    """The embedded subset is taken from the originals: every image is an original with its label, in the same part.
+    """The embedded subset comes from the originals: every image is an original with its label, in the same part.
 
-    Every image is unique. This test is independent of the script that made the subset.
+    Every image is unique. This test does not use the script that made the subset.
     """
     full = data.load("fashion-mnist", data_home)
     small = data.load("fashion-mnist-small")
@@ -102,14 +102,14 @@ def test_fashion_mnist(data_home):
 
 @pytest.mark.parametrize("name", FASHION_MD5)
 def test_fashion_mnist_has_the_published_md5(data_home, name):
-    """Fashion-MNIST has the published MD5: with the authors' gzip header, the deflate stream has their digest.
+    """Fashion-MNIST has the published MD5: with the authors' gzip header, the deflate stream gives their digest.
 
-    This holds for any wrapping of the files here.
+    The files may have another gzip header here.
     """
     packed = (data_home / "fashion-mnist" / f"{name}.gz").read_bytes()
     md5, time = FASHION_MD5[name]
     if hashlib.md5(packed).hexdigest() != md5:
-        assert packed[3] == 0  # this header has no file name
+        assert packed[3] == 0  # this header contains no file name
         packed = b"\x1f\x8b\x08\x08" + struct.pack("<I", time) + b"\0\3" + name.encode() + b"\0" + packed[10:]
         assert hashlib.md5(packed).hexdigest() == md5
     download = next(item for item in data.DATASETS["fashion-mnist"].downloads if item.name == f"{name}.gz")
@@ -283,7 +283,7 @@ def test_dataset_is_frozen_and_its_arrays_are_read_only():
     for key in ("x_train", "y_train", "x_test", "y_test"):
         with pytest.raises(ValueError, match="read-only"):
             getattr(made, key)[0] = 0
-    x[0] = 0  # the caller can still write to the array
+    x[0] = 0  # the caller's array is not locked
     assert "array" not in repr(made)
 
 
@@ -329,14 +329,14 @@ def test_scale_standard_by_hand():
     a, b = data.scale_pixels(x_train, x_test)
     r = math.sqrt(2)
     np.testing.assert_allclose(a, [[[-r, 0]], [[0, r]]], rtol=1e-15)
-    np.testing.assert_allclose(b, [[[253 / r, 0]]], rtol=1e-15)  # the test images on the training scale
+    np.testing.assert_allclose(b, [[[253 / r, 0]]], rtol=1e-15)  # the test images have the scale of the training images
 
 
 @pytest.mark.parametrize("n", [2, 999, 1000, 2500])
 def test_scale_standard_features_one_by_one(n):
-    """With "standard", features are scaled one by one: the mean and standard deviation of NumPy are the oracle.
+    """With "standard", each feature is scaled separately. The oracle is the mean and the standard deviation of NumPy.
 
-    The sum of squares of a column rounds to 1e-12 of its scale.
+    The sum of squares of a column is exact to 1e-12 of its scale.
     """
     rng = np.random.default_rng(n)
     scales = np.array([1e-3, 1, 1e6])
@@ -381,7 +381,7 @@ def test_scale_standard_grey_images_as_a_whole():
     assert abs(a.mean()) < 1e-12
     assert abs(a.std() - 1) < 1e-12
     order = np.argsort(x, axis=None, kind="stable")
-    assert (np.diff(a.ravel()[order]) >= 0).all()  # one scale for all pixels
+    assert (np.diff(a.ravel()[order]) >= 0).all()  # all pixels have one scale
 
 
 def test_scale_unit():
@@ -400,7 +400,7 @@ FLOATS = np.arange(6.0).reshape(2, 3)
     "x_train, x_test, keywords, sentence",
     [
         (np.full((2, 3), 7, np.uint8), IMAGES[:, :, 0, 0], {}, "x_train must not be constant, because nfa divides"),
-        (np.full((2, 3), 0.1), FLOATS, {}, "x_train must not be constant"),  # the mean rounds, the check must not
+        (np.full((2, 3), 0.1), FLOATS, {}, "x_train must not be constant"),  # the rounding of the mean is ignored
         (IMAGES * np.array([1, 0, 1], np.uint8)[:, None, None], IMAGES, {}, "must not be constant in channel 1"),
         (IMAGES, IMAGES[:, :2], {}, r"the same shape, got \(2, 3, 2, 2\) and \(2, 2, 2, 2\)"),
         (np.arange(3), np.arange(3), {}, r"the same shape, got \(3,\) and \(3,\)"),
@@ -450,8 +450,8 @@ def test_split_validation_refuses(fraction):
 def test_split_validation_is_uniform():
     """The validation split is uniform: each index is held out with the same probability.
 
-    The test has 4000 draws and 5 standard deviations (false alarm below 1e-4). A probability that is 10 of them off is
-    missed with probability below 1e-6.
+    We compare 4000 draws with a tolerance of 5 standard deviations. Correct code fails with probability below 1e-4. A
+    probability that is 10 standard deviations off is missed with probability below 1e-6.
     """
     rng = np.random.default_rng(3)
     draws, n, held = 4000, 20, 5

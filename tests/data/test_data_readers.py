@@ -1,4 +1,4 @@
-"""The readers of nfa.data read written data again; anything else costs one sentence and little memory."""
+"""The readers of nfa.data: they read written data again. Other files cause one sentence and take little memory."""
 
 import csv
 import gzip
@@ -33,13 +33,13 @@ BY_HAND = [
 
 
 def idx(code, shape, content):
-    """The bytes of an IDX file, written only with struct."""
+    """The bytes of an IDX file. This function writes them with struct alone."""
     return struct.pack(f">BBBB{len(shape)}I", 0, 0, code, len(shape), *shape) + content
 
 
 @contextmanager
 def peak_below(limit):
-    """The block must allocate at most `limit` bytes at once, with NumPy's arrays."""
+    """A block that must allocate at most `limit` bytes at any time, including NumPy's arrays."""
     tracemalloc.start()
     try:
         yield
@@ -64,7 +64,7 @@ def refused(read, path, content, sentence):
 
 
 def attempt(read, path):
-    """The result of the reader, or the message with which it refuses the file. Any other exception is a failure."""
+    """The result of the reader, or the message with which it refuses the file. Any other exception fails the test."""
     try:
         return read(path)
     except ValueError as error:
@@ -91,7 +91,7 @@ def test_idx_element_types_by_hand(tmp_path, code, letter, value, hexadecimal):
 def test_idx_round_trip(tmp_path, pack, code, letter, value, hexadecimal, shape):
     values = [i % 100 for i in range(math.prod(shape))]
     content = idx(code, shape, struct.pack(f">{len(values)}{letter}", *values))
-    path = tmp_path / "named-without-gz"  # the content decides, whatever the name
+    path = tmp_path / "named-without-gz"  # the content decides, not the file name
     path.write_bytes(pack(content))
     digest = hashlib.sha256()
     array = read_idx(str(path), digest=digest)
@@ -136,10 +136,10 @@ def test_idx_refuses(tmp_path, content, sentence):
 
 
 def test_idx_header_is_refused_before_anything_is_allocated(tmp_path):
-    padding = bytes(300_000)  # by its size, the file has room for 309 MB
+    padding = bytes(300_000)  # a file of this size may hold 309 MB
     with peak_below(2**20):
         refused(read_idx, tmp_path / "a", idx(0x08, (HUGE,), padding), "more than this file can hold")
-    with peak_below(8 * 2**20):  # although it is within the limit, memory depends on the bytes present
+    with peak_below(8 * 2**20):  # 300 MB are within the limit, but the memory depends on the bytes in the file
         refused(read_idx, tmp_path / "a", idx(0x08, (300_000_000,), padding), "holds only 300000")
 
 
@@ -155,7 +155,7 @@ def test_room_follows_the_file_up_to_a_limit(tmp_path):
     assert room(path) == 1_032_000
     content = bytes(10**6)
     path.write_bytes(gzip.compress(content, 9))
-    assert room(path) >= len(content)  # the densest content of deflate has this room
+    assert room(path) >= len(content)  # even the densest content of deflate is within this limit
     with path.open("wb") as file:
         file.truncate(2**33)
     assert room(path) == LARGEST
@@ -268,7 +268,7 @@ ARRAYS = {"x_train": X, "y_train": Y, "x_test": X[:1].astype(np.float32), "y_tes
 
 
 def npz(**changed):
-    """The bytes of an .npz file. A value of type bytes becomes the member unchanged, and None omits it."""
+    """The bytes of an .npz file. A value of type bytes becomes the member itself, and None leaves out the member."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for key, value in (ARRAYS | changed).items():
@@ -282,7 +282,7 @@ def npz(**changed):
 
 
 def npy(shape, descr, content):
-    """An .npy file with any header, given as a string, in version 1.0 of the format."""
+    """An .npy file of format version 1.0, with any header given as a string."""
     header = f"{{'descr': {descr!r}, 'fortran_order': False, 'shape': {shape!r}, }}".encode()
     header += b" " * (-(len(header) + 11) % 64) + b"\n"
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + content
@@ -359,7 +359,7 @@ def test_npz_any_damage(folder, at, mask, cut):
     if isinstance(answer, str):
         assert answer.startswith("fuzz.npz: ")
         return
-    for key, array in ARRAYS.items():  # damage that leaves an array readable has not changed the array
+    for key, array in ARRAYS.items():  # if a damaged array is readable, it is unchanged
         np.testing.assert_array_equal(answer[key], array)
 
 
@@ -380,7 +380,7 @@ lines = st.lists(st.tuples(st.lists(cells, max_size=4).map(",".join), ends).map(
 )
 @example(content=b"a,label\n1\xc2\xa0,x\n2,y\n")
 def test_csv_any_bytes(folder, content):
-    """Any bytes as a CSV file give a table, or one sentence that names the file."""
+    """For any bytes, the reader of CSV files returns a table, or reports one sentence with the name of the file."""
     path = folder / "fuzz.csv"
     path.write_bytes(content)
     for read in (read_csv, lambda path: read_csv(path, ("x", "y")), lambda path: read_csv(path, optional=True)):

@@ -1,4 +1,4 @@
-"""Where data sets are searched, and downloads from a real server: good, changed, cut short, absent."""
+"""Where nfa searches for data sets, and downloads from a real server: good, changed, cut short and missing files."""
 
 import gzip
 import hashlib
@@ -70,7 +70,7 @@ def put(folder, content):
 
 @pytest.fixture(autouse=True)
 def nowhere(tmp_path, monkeypatch):
-    """No data set on this machine, an empty user cache, and no proxy between a test and its server."""
+    """A machine with no data set, an empty user cache, and no proxy between a test and its server."""
     monkeypatch.delenv("NFA_DATA_HOME", raising=False)
     monkeypatch.setattr(search, "user_cache", lambda: tmp_path / "cache")
     monkeypatch.setattr(search, "DEBIAN", tmp_path / "debian" / "fashion-mnist")
@@ -81,7 +81,7 @@ def nowhere(tmp_path, monkeypatch):
 
 @pytest.fixture
 def server():
-    """A web server on this machine. Set `files[path] = bytes`; `asked` has the requests."""
+    """A web server on this machine. Set `files[path] = bytes` to add a file. `asked` contains the requests."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
@@ -142,7 +142,7 @@ def test_debian_folder_serves_fashion_mnist_alone():
 
 
 def test_data_home_is_for_folders_of_data_sets(tmp_path, monkeypatch):
-    put(tmp_path / "home", CONTENT)  # this could be any data set with this layout
+    put(tmp_path / "home", CONTENT)  # such files could belong to any data set with this layout
     monkeypatch.setenv("NFA_DATA_HOME", str(tmp_path / "home"))
     assert search.locate(find("toy")) is None
     monkeypatch.setenv("NFA_DATA_HOME", "")
@@ -232,8 +232,8 @@ def test_download_is_checked_kept_and_not_repeated(tmp_path, monkeypatch, server
     assert loaded.x_train.ravel().tolist() == list(range(16))
     assert data.fetch("toy") == folder
     assert len(server.asked) == 4
-    assert capfd.readouterr() == ("", "")  # only the command's output is printed
-    assert not pooch.get_logger().isEnabledFor(logging.INFO)  # pooch writes to the stderr of its import
+    assert capfd.readouterr() == ("", "")  # the command prints nothing else
+    assert not pooch.get_logger().isEnabledFor(logging.INFO)  # pooch would write to an older stderr
 
 
 def test_load_downloads_by_itself(monkeypatch, server):
@@ -291,7 +291,7 @@ BATCHES = {f"data_batch_{i}.bin": record(i, i) for i in range(1, 6)} | {"test_ba
 
 
 def archive(content):
-    """A tar.gz with the layout of the published one, and with an additional unknown file."""
+    """A tar.gz with the layout of the published archive, and with one unknown file."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w:gz") as tar:
         for name, bytes_ in ({"readme.html": b"hello", "../escaped": b"bad"} | content).items():
@@ -428,7 +428,7 @@ def test_every_entry_of_the_registry_is_complete():
         assert info.classes == len(set(info.class_names))
         for variant in info.variants:
             assert all(len(file.sha256) == 64 for file in variant.files)
-        assert np.all([variant.note for variant in info.variants[1:]])  # changed bytes have a note
+        assert np.all([variant.note for variant in info.variants[1:]])  # a variant with changed bytes has a note
         assert all(len(download.urls) >= 1 for download in info.downloads)
 
 
@@ -436,7 +436,7 @@ def test_every_entry_of_the_registry_is_complete():
 
 
 def test_the_table_of_sources_is_written_by_the_registry(monkeypatch):
-    """The registry writes the table of sources; `python -m tests.data.sources` writes it again."""
+    """The table of sources is the registry's table. `python -m tests.data.sources` writes it again."""
     monkeypatch.delitem(DATASETS, "toy")
     text = sources.PAGE.read_text(encoding="utf-8")
     assert text.count(sources.START) == text.count(sources.END) == 1
@@ -445,7 +445,10 @@ def test_the_table_of_sources_is_written_by_the_registry(monkeypatch):
 
 
 def test_every_data_set_has_a_paragraph_in_sources(monkeypatch):
-    """Every data set has a paragraph in SOURCES.md, or a section if embedded, with the files' source and digests."""
+    """Every data set has a paragraph in SOURCES.md, or a section if it is embedded.
+
+    This text gives the source and the digests of its files.
+    """
     monkeypatch.delitem(DATASETS, "toy")
     text = sources.PAGE.read_text(encoding="utf-8")
     for info in DATASETS.values():

@@ -1,4 +1,4 @@
-"""Your own data: tables and arrays give the same examples, labels of every kind, splits, and refusals."""
+"""Your own data: tables and arrays give the same examples. Labels of every kind, splits and refusals."""
 
 import csv
 import json
@@ -18,7 +18,7 @@ X = RNG.standard_normal((60, 4)) + 2 * np.eye(3, 4)[Y]
 
 
 def table(path, x=X, y=ANIMALS[Y], at=2):
-    """A table that the standard library writes, with quoted labels in the column `at`."""
+    """A table that the standard library writes, with quoted labels in column `at`."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC)
         names = [f"feature {i}" for i in range(x.shape[1])]
@@ -44,8 +44,8 @@ def test_a_table_and_its_arrays_are_the_same_data(at, tmp_path):
     "y, names",
     [
         (ANIMALS[Y], ("cat", "dog", "emu")),
-        (np.array([30, 4, 200])[Y], ("4", "30", "200")),  # numbers by size
-        (np.array(["30", "4", "x"])[Y], ("30", "4", "x")),  # text as text
+        (np.array([30, 4, 200])[Y], ("4", "30", "200")),  # numbers are sorted by size
+        (np.array(["30", "4", "x"])[Y], ("30", "4", "x")),  # texts are sorted as texts
         (np.array([2, 0, 1])[Y], ("0", "1", "2")),
     ],
 )
@@ -136,7 +136,7 @@ def test_four_arrays_are_the_way_out_of_the_circle(tmp_path, monkeypatch, capsys
 
 
 def test_a_secure_run_of_a_table_takes_its_test_set_from_another(tmp_path, monkeypatch, capsys):
-    """A secure run of a table takes its test set from another table; each refusal names an option of the next command.
+    """A secure run on a table takes its test set from another table. Each refusal names an option of the next command.
 
     The last command trains a private network.
     """
@@ -176,9 +176,9 @@ def test_a_test_set_in_a_file_of_its_own_is_that_of_four_arrays(tmp_path):
 
 @pytest.mark.parametrize("names", [["7", "30", "4"], ["x", "30", "4"]])
 def test_labels_of_a_test_set_are_read_as_those_of_the_training_data(names, tmp_path):
-    """Labels of a test set are read like those of the training data, also if only one of them is text.
+    """nfa reads the labels of a test set like those of the training data, even if only one of the two has text.
 
-    A test set with only numbers has the classes of training labels that are text, and vice versa.
+    If the labels of the training data are text, a test set with numbers alone has these classes, and vice versa.
     """
     y = np.array(names)[Y]
     table(tmp_path / "train.csv", X[:40], y[:40])
@@ -190,7 +190,7 @@ def test_labels_of_a_test_set_are_read_as_those_of_the_training_data(names, tmp_
 
 
 def test_two_tables_hold_numbers_of_one_kind(tmp_path):
-    """Two tables have numbers of one kind, although only one of them has only whole numbers in 0 .. 255."""
+    """Two tables have numbers of the same kind, even if only one table has only whole numbers in 0 .. 255."""
     pixels = RNG.integers(0, 256, (60, 4))
     table(tmp_path / "train.csv", pixels[:40], Y[:40])
     for other, kind in ((pixels[40:], np.uint8), (pixels[40:] + 0.5, np.float64), (pixels[40:] + 256, np.float64)):
@@ -201,9 +201,9 @@ def test_two_tables_hold_numbers_of_one_kind(tmp_path):
 
 
 def test_a_counted_run_on_real_numbers_is_told_of_as_is(tmp_path, monkeypatch, capsys):
-    """A counted run on real numbers is pointed to `as-is` by the refusal of `unit`.
+    """If a counted run on real numbers refuses `unit`, the message names `as-is`.
 
-    So nobody trains with the mean and the deviation of the data by mistake.
+    So no user scales with the mean and the deviation of the data by mistake.
     """
     monkeypatch.chdir(tmp_path)
     table(tmp_path / "own.csv")
@@ -417,9 +417,9 @@ def test_a_table_that_is_none_is_refused_in_one_sentence(text, told, tmp_path, m
     ],
 )
 def test_a_label_is_what_stands_there(labels, classes, tmp_path):
-    """A label is read as written: labels are integers only if all of them print as they were written.
+    """A label is read as it is written: labels are integers only if each of them is printed as it was written.
 
-    Otherwise each label is a text.
+    Otherwise all labels are texts.
     """
     (tmp_path / "own.csv").write_text("a,label\n" + "".join(f"1,{one}\n" for one in labels), encoding="utf-8")
     assert list(data.load(tmp_path / "own.csv", unsplit=True).class_names) == classes
@@ -454,7 +454,7 @@ def test_images_with_their_channels_last_are_refused(shape, last, tmp_path, monk
 @pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("names", ["a,b,label", '\ufeff"a","b","label"', "#a, b, label", 'a, b, "label"'])
 def test_the_names_of_the_columns_are_read_as_programs_write_them(names, ends, tmp_path):
-    """Names of columns are read as programs write them: with an encoding mark, quotes, a hash, spaces, any line end."""
+    """Column names are read as programs write them: with an encoding mark, quotes, a hash, spaces, or any line end."""
     (tmp_path / "own.csv").write_text(ends.join([names, "1,2,x", '3, 4, "y"', ""]), encoding="utf-8", newline="")
     own = data.load(tmp_path / "own.csv", unsplit=True)
     assert own.class_names == ("x", "y")
@@ -462,10 +462,9 @@ def test_the_names_of_the_columns_are_read_as_programs_write_them(names, ends, t
 
 
 def test_the_line_is_that_of_the_file_whatever_a_label_holds(tmp_path):
-    """The line number in a message is that of the file, for any label.
+    """The line number in a message is that of the file, for any labels.
 
-    A label may contain characters that end a line for some programs but not for readers of tables, and line ends of two
-    characters.
+    A label may contain characters that only some programs treat as a line end, and line ends of two characters.
     """
     for text in (
         "a,label\n1,x\x0by\n2,x\x0cy\n3,x\x85y\n4,x\u2028y\nbad,z\n",
@@ -481,10 +480,10 @@ def test_the_line_is_that_of_the_file_whatever_a_label_holds(tmp_path):
     "names", [["t", "label"], ["t", "step", "label"], ["index", "x", "label"], ["grid", "x", "label"]]
 )
 def test_a_feature_that_only_looks_like_row_numbers_is_kept(names, tmp_path):
-    """A feature that only looks like row numbers is kept.
+    """A feature that only resembles row numbers is kept.
 
-    Examples are a single feature, a feature that does not count by one, an index that occurs twice, and different whole
-    numbers.
+    The examples are a single feature, a feature with other steps than 1, an index with a repeated value, and different
+    whole numbers.
     """
     columns = [range(6)] if len(names) == 2 else [[4, 0, 5, 2, 3, 1] if "grid" in names else [0, 1, 2, 3, 4, 4], NOISE]
     (tmp_path / "own.csv").write_text(rows(names, *columns, TWICE))
@@ -492,9 +491,9 @@ def test_a_feature_that_only_looks_like_row_numbers_is_kept(names, tmp_path):
 
 
 def test_neither_a_refusal_nor_its_words_depend_on_one_record_of_declared_classes(tmp_path):
-    """With declared classes, neither a refusal nor its words depend on one record.
+    """With declared classes, no refusal and no message depends on a single record.
 
-    A feature that numbers the rows no longer does so if one record is left out.
+    If a feature numbers the rows, leaving out one record breaks its numbering.
     """
     for drop in (6, 2):
         table = [[name for k, name in enumerate(column) if k != drop] for column in (range(6), NOISE, TWICE)]
@@ -593,7 +592,7 @@ def test_one_step_is_one_step(tmp_path, monkeypatch, capsys):
     code, out, err = typed(capsys, "own.csv", *words)
     assert code == 0, err
     assert "1 steps" not in out + err
-    assert (out + err).count(" 1 step") == 4  # progress, accuracy, request, result
+    assert (out + err).count(" 1 step") == 4  # the progress, the accuracy, the request and the result
 
 
 @pytest.mark.parametrize(
@@ -605,7 +604,7 @@ def test_one_step_is_one_step(tmp_path, monkeypatch, capsys):
     ],
 )
 def test_how_an_array_lies_in_memory_changes_nothing(x, y, tmp_path):
-    """The layout of an array in memory changes nothing: another processor's byte order, columns first, views."""
+    """The memory layout of an array changes nothing: another byte order, columns first, or a view."""
     for name, arrays in (("own", {"x": X, "y": Y}), ("other", {"x": x, "y": y})):
         np.savez(tmp_path / f"{name}.npz", **arrays)
     own, other = (data.load(tmp_path / f"{name}.npz", unsplit=True) for name in ("own", "other"))

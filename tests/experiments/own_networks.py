@@ -12,12 +12,12 @@ def small(*, loss, init, rng, dtype):
 
 
 def skipping(**given):
-    """A network that neither sizes nor a text can describe."""
+    """A network that no list of sizes and no text can describe."""
     return Net((6,), [(Dense(6), relu), (Dense(6), tanh), (Dense(3, bias=False),)], skip={3: 1}, **given)
 
 
 class Other(Net):
-    """A network of another class."""
+    """A subclass of Net."""
 
 
 def of_another_class(**given):
@@ -29,5 +29,5 @@ def seven(**given):
 
 
 def unlucky(*, rng, **given):
-    """A network with weights that do not come from rng."""
+    """A network with weights that are not drawn from rng."""
     return mlp([6, 3], tanh, rng=np.random.default_rng(), **given)

@@ -9,7 +9,7 @@ from nfa.rules.dfa import dfa
 
 
 def remembers(net, x, y, *, sigma, state, rng):
-    """BP with noise. The noise is a running sum in the state, so the checkpoint of a resumed run must contain it."""
+    """BP with noise. The noise is a running sum in the state, so a resumed run needs this sum from its checkpoint."""
     dW, db = bp(net, x, y)
     for l in range(1, net.L + 1):
         walk = state.get(f"walk{l}", 0.0) + sigma * rng.standard_normal(dW[l].shape)
@@ -20,7 +20,7 @@ def remembers(net, x, y, *, sigma, state, rng):
 
 
 def noisy_dfa(net, x, y, *, B, m, sigma=0.1, rng):
-    """DFA with noise on the mean. It needs m, so that it accepts empty batches."""
+    """DFA with noise on the mean. The rule takes m, so it accepts empty batches."""
     if sigma < 0:
         raise ValueError(f"sigma must not be negative, got {sigma}")
     dW, db = dfa(net, x, y, B=B, m=m)
@@ -30,7 +30,7 @@ def noisy_dfa(net, x, y, *, B, m, sigma=0.1, rng):
 
 
 def tells(net, x, y, *, rng, state=None):
-    """BP that reports one share, not a list, from the fourth step on."""
+    """BP that stores a number, not a list, as its clipped shares: 0 in the first three calls, then 0.25."""
     if state is not None:
         state["calls"] = state.get("calls", 0) + 1
         state["clipped"] = 0.25 if state["calls"] > 3 else 0.0
@@ -47,7 +47,7 @@ def wasteful(net, x, y, *, rng):
 
 
 def slow(net, x, y, *, rng):
-    """BP that works for 20 ms and then sleeps for 40."""
+    """BP that computes for 20 ms and then sleeps for 40 ms."""
     began = time.process_time()
     while time.process_time() < began + 0.02:
         pass
@@ -59,7 +59,7 @@ NOT_A_RULE = 3
 
 
 def transposed(net, x, y, *, rng):
-    """Directions of the wrong shapes."""
+    """BP that returns directions of wrong shapes."""
     dW, db = bp(net, x, y)
     return [None, *(W.T for W in dW[1:])], db
 

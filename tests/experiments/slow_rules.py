@@ -4,8 +4,8 @@ import time
 
 from nfa.rules.bp import bp
 
-ALWAYS, AN_EXAMPLE, A_REPEAT = 4e-3, 5e-5, 1e-4  # seconds per step, per example, and per repeat of one
-calls = []  # examples and repeats of each call in this process
+ALWAYS, AN_EXAMPLE, A_REPEAT = 4e-3, 5e-5, 1e-4  # seconds per step, per example, and per repeat of an example
+calls = []  # (examples, repeats) of each call in this process
 
 
 def seconds(m, K):
@@ -13,7 +13,7 @@ def seconds(m, K):
 
 
 def repeats(net, x, y, *, K: int, antithetic: bool = False, rng):
-    """BP with the running time in the table above. It refuses the same antithetic pairs as `nfa.rules.ulr`."""
+    """BP with the running time of the constants above. It refuses the same antithetic pairs as `nfa.rules.ulr`."""
     if antithetic and K % 2:
         raise ValueError(f"the number K of losses must be even for antithetic pairs, got K={K}")
     calls.append((len(x), K))

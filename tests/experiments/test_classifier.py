@@ -1,4 +1,4 @@
-"""`nfa.Classifier` and `nfa.fit`: the checks of scikit-learn, the forward pass in NumPy, private fits."""
+"""`nfa.Classifier` and `nfa.fit`: the checks of scikit-learn, the forward pass in NumPy, and private fits."""
 
 import copy
 import inspect
@@ -69,7 +69,7 @@ def test_probabilities_are_those_of_a_forward_pass_in_plain_numpy():
 
 
 def test_it_trains_what_nfa_train_trains(folder):
-    """The classifier trains what `nfa train` trains: equal data and seed give equal weights, history and privacy."""
+    """The classifier trains as `nfa train` does: with equal data and seed, weights, history and privacy are equal."""
     x, y = blobs()
     np.savez(folder / "mine.npz", x_train=x, y_train=y, x_test=x[:30], y_test=y[:30])
     given = {"rule": "dp_dfa_joint", "classes": "0,1,2", "records": 300, "delta": 1e-5, "adjacency": "add-remove"}
@@ -93,7 +93,7 @@ def test_a_private_fit_keeps_to_its_epsilon():
     assert record["privacy"]["guarantee"]["epsilon"] <= 3
     assert record["settings"]["adjacency"] == "add-remove"
     assert record["settings"]["pixels"] == "as-is"
-    assert record["private"] is False  # because it has a seed
+    assert record["private"] is False  # because the run has a seed
     assert record["settings"]["classes"] == "0,1,2"
     assert record["settings"]["records"] == 300
     assert np.mean(model.predict(x) == y) == model.score(x, y)
@@ -101,7 +101,7 @@ def test_a_private_fit_keeps_to_its_epsilon():
 
 
 def test_a_private_fit_depends_on_no_record_that_is_not_there():
-    """A private fit depends only on records and declarations: the classes are the declared ones, in their order.
+    """A private fit depends only on the records and the declarations: it has the declared classes, in their order.
 
     The noise follows from the declared number of records.
     """

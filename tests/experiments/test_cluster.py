@@ -25,7 +25,7 @@ def tiny(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def alone(tiny, tmp_path_factory):
-    """The tiny table from one process."""
+    """The table of the tiny experiment, computed in one process."""
     out = tmp_path_factory.mktemp("alone") / "out"
     code, said = finished(tiny, out, epochs=EPOCHS)
     assert code == 0, said
@@ -33,7 +33,7 @@ def alone(tiny, tmp_path_factory):
 
 
 def owner(lock, process):
-    """The process that works on a cell, from the cell's lock."""
+    """The process that works on a cell, read from the lock of the cell."""
     while process.poll() is None:
         if lock.exists() and (found := re.match(r"process (\d+) on ", lock.read_text())):
             return int(found[1])
@@ -43,10 +43,10 @@ def owner(lock, process):
 
 @pytest.mark.slow
 def test_two_workers_give_the_numbers_of_one_process_also_when_one_is_killed(tiny, tmp_path, alone):
-    """Two workers give the results of one process, also if one of them is killed.
+    """Two workers give the same results as one process, also if one worker is killed.
 
-    There are three cells. We kill the worker of the second cell in the middle of it, and the other worker takes the
-    cell over.
+    There are three cells. We kill the worker of the second cell while it works on the cell. The other worker then runs
+    this cell.
     """
     out = tmp_path / "out"
     with cluster(2, tmp_path / "cluster") as (address, (_, *workers)):
@@ -70,7 +70,7 @@ def test_a_scheduler_that_dies_leaves_a_sentence_and_the_finished_cells(tiny, tm
     out = tmp_path / "out"
     with cluster(1, tmp_path / "cluster") as (address, (scheduler, _)):
         process = started(tiny, out, "--backend", "dask", "--scheduler", address, epochs=EPOCHS)
-        owner(out / "dfa-seed1.lock", process)  # then the first cell is finished
+        owner(out / "dfa-seed1.lock", process)  # the first cell is finished at this point
         scheduler.kill()
         said = process.communicate(timeout=120)[1]
         assert process.returncode == 1
@@ -83,9 +83,9 @@ def test_a_scheduler_that_dies_leaves_a_sentence_and_the_finished_cells(tiny, tm
 
 @pytest.mark.slow
 def test_a_scheduler_that_dies_between_two_finished_records_leaves_the_same_sentence(tiny, tmp_path):
-    """If the scheduler dies between two finished records, the same sentence is printed.
+    """If the scheduler dies between two finished records, the run prints the same sentence.
 
-    When the first record arrives, the other two wait to be fetched. Then the scheduler is lost.
+    When the first record arrives, the other two records wait to be fetched. Then we kill the scheduler.
     """
     out = tmp_path / "out"
     out.mkdir()
@@ -94,7 +94,7 @@ def test_a_scheduler_that_dies_between_two_finished_records_leaves_the_same_sent
         def told(cell, step, steps, record):
             if record is None:
                 return
-            if cell == "seed1":  # the other cells finish meanwhile, so the next check finds them complete
+            if cell == "seed1":  # the other cells finish in this time, so the next check finds them complete
                 until = time.monotonic() + 60
                 while len(list(out.glob("*.json"))) < 3:
                     assert time.monotonic() < until
@@ -194,9 +194,9 @@ class Many:
 
 
 def test_workers_with_threads_are_refused(monkeypatch):
-    """Workers with several threads are refused: two cells in one process would change each other's limit on threads.
+    """Workers with several threads are refused: two cells in one process would change each other's thread limit.
 
-    The limit is on the threads of the linear algebra.
+    The limit is the number of threads of the linear algebra.
     """
     distributed = pytest.importorskip(
         "distributed", reason="dask is not installed: pip install 'noisy-feedback-alignment[sweep]'"
@@ -219,7 +219,7 @@ def test_a_worker_stops_a_run_that_nobody_waits_for():
     report.topic, report.worker, report.key, report.reported = "t", Worker(), "k", -1.0
     report.worker.state.tasks["k"] = type("Task", (), {"state": "executing"})()
     report("bp", 3, 9, None)
-    report("bp", 4, 9, None)  # too soon
+    report("bp", 4, 9, None)  # too soon for another report
     assert report.worker.said == [("bp", 3, 9)]
     report.reported -= 10
     report.worker.state.tasks["k"].state = "cancelled"

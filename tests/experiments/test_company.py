@@ -1,7 +1,7 @@
-"""In a secure run, an example's own pass is bitwise identical in any batch, at any position, with any other examples.
+"""In a secure run, the pass of an example is bitwise identical in any batch, at any position, for any other examples.
 
-Shapes, dtypes, activations, feedback and batches are random. The oracle is equality of bits. An example's values in one
-batch are compared with those in others, of all sizes from 1 on, with rows permuted and the other examples exchanged.
+Shapes, dtypes, activations, feedback and batches are random. We compare an example's values in one batch with those in
+other batches. The other batches have all sizes from 1 on, permuted rows, and other examples in place of the rest.
 """
 
 import math
@@ -29,7 +29,7 @@ PHIS = list(ops.ACTIVATIONS.values())
 
 
 def between(rng, low, high):
-    """A whole number of low..high, whose logarithm is uniform."""
+    """A random integer in low..high with a uniform logarithm."""
     return min(high, int(np.exp(rng.uniform(math.log(low), math.log(high + 1)))))
 
 
@@ -39,12 +39,12 @@ def dense_net(rng, widest, dtype):
 
 
 def deep_net(rng, widest, dtype):
-    """More than 8 layers, because NumPy adds more than 8 numbers in another order than fewer."""
+    """A network of more than 8 layers, because NumPy adds more than 8 numbers in another order than fewer numbers."""
     return mlp([between(rng, 1, min(9, widest)) for _ in range(12)], ops.tanh, rng=rng, dtype=dtype)
 
 
 def convolutions(rng, c, k, phi):
-    """(layers, skip) of one or two convolutions of c channels and k x k kernels, with a random stride and pooling."""
+    """(layers, skip): one or two convolutions of c channels with k x k kernels, a random stride and pooling."""
     pool = [(), (MaxPool(2),), (AvgPool(2),), (MaxPool(2, 1),)][rng.integers(4)]
     layers = [(Conv2d(c, k, int(rng.integers(1, 3)), "same"), phi, *pool)]
     if rng.random() < 0.5:
@@ -53,7 +53,9 @@ def convolutions(rng, c, k, phi):
 
 
 def conv_net(rng, widest, dtype):
-    """One or two convolutions, with stride 1 or more, with or without padding and pooling, with a skip if it fits."""
+    """A network of one or two convolutions with random strides, paddings, poolings, and a skip if the
+    shapes allow it.
+    """
     image = (int(rng.integers(1, 4)), int(rng.integers(6, 13)), int(rng.integers(6, 13)))
     c, k, phi = between(rng, 1, min(widest, 40)), int(rng.integers(1, 6)), PHIS[rng.integers(len(PHIS))]
     layers, skip = convolutions(rng, c, k, phi)
@@ -61,7 +63,7 @@ def conv_net(rng, widest, dtype):
 
 
 def feedback_of(rng, net, product):
-    """(B, project) of a kind: matrices, matrices that are never stored, or devices."""
+    """(B, project) for a kind of feedback: matrices, matrices that are never stored, or devices."""
     more = {} if product is None else {"product": product}
     kind = rng.integers(3)
     if kind == 0:
@@ -89,7 +91,7 @@ def random_case(rng, widest, largest, secure=True):
 
 
 def differences(cases, widest, largest, secure=True, seed=0):
-    """The differences of each case in which any value differs."""
+    """The cases in which a value depends on the batch, each with its first difference."""
     found = []
     for case in range(cases):
         rng = generator((seed, case))
@@ -115,9 +117,9 @@ def test_a_secure_pass_does_not_depend_on_its_company_in_a_long_search():
 
 
 def test_the_search_finds_products_that_round_by_company():
-    """The search finds products that round differently in another batch: most cases with the library's products differ.
+    """The search detects products that are rounded differently in another batch.
 
-    These are the products of a seeded run.
+    With the library's products, which a seeded run uses, more than 10 of 40 cases differ.
     """
     assert len(differences(40, 200, 300, secure=False)) > 10
 
@@ -135,7 +137,7 @@ def refusing(net, dtype, **how):
 def test_numpy_is_refused_where_a_row_depends_on_its_batch(dtype):
     """NumPy is refused if a row depends on its batch.
 
-    The test uses a product of the library in which a batch of one is rounded differently.
+    In this test, a product is rounded differently in batches of 13.
     """
 
     class OddOnes:
@@ -155,14 +157,14 @@ def test_numpy_is_refused_where_a_row_depends_on_its_batch(dtype):
 def test_numpy_passes_where_no_row_depends_on_its_batch():
     """NumPy is accepted if no row depends on its batch.
 
-    Weights and feedback have one term in each sum, and squares are of small whole numbers, so any order is exact.
+    Each sum has a single term, and squares are of small whole numbers, so the order of a sum does not matter.
     """
     net = mlp([1, 1, 1], ops.relu, loss=ops.squared_error, rng=generator(0))
     company.check(net, np.dtype(np.float64), 40, B=[None, np.ones((1, 1)), None])
 
 
 def test_feedback_is_tried_too():
-    """Feedback is tested too: here only the projection depends on the place in the batch, and the passes do not."""
+    """Feedback is checked too: here, only the projection depends on the position in the batch."""
     net = mlp([3, 2, 4], ops.identity, rng=generator(0))
     bind.use_kernels(net, SGD(0.1), {}, True)
 
@@ -177,7 +179,7 @@ def test_feedback_is_tried_too():
 
 @pytest.fixture
 def told(monkeypatch):
-    """The arrays, an example per row, that enter sums over examples: factors of terms dz h^T, and their weights."""
+    """The arrays with one row per example that enter sums over examples: the factors of dz h^T, and the weights."""
     told = []
 
     def noted(whole):
@@ -192,13 +194,13 @@ def told(monkeypatch):
     return told
 
 
-# For this test, the randomness of single examples does not depend on the other examples.
+# For these rules, the randomness of an example does not depend on the other examples.
 DRAWN = [name for name in names() if "weigh" in spec(name).given]
 SUMS = [name for name in names() if spec(name).sum_over_examples and name not in DRAWN]
 
 
 def no_noise(out, std, rng):
-    """Replaces `nfa.noise.add_normal`."""
+    """Replacement for `nfa.noise.add_normal` that adds no noise."""
 
 
 NETS = {
@@ -239,9 +241,9 @@ def test_what_a_rule_adds_up_does_not_depend_on_company(name, shape, dtype, told
 @pytest.mark.parametrize("shape", NETS)
 @pytest.mark.parametrize("name", [name for name in DRAWN if spec(name).sum_over_examples])
 def test_forward_learning_depends_on_the_place_by_its_draws_alone(name, shape, dtype, told):
-    """A result of forward learning depends on the place of an example only by its draws.
+    """In forward learning, the position of an example affects the result only through the draws.
 
-    An example keeps its place, and so its draws, in a batch of its own part with other examples.
+    An example keeps its position in a batch of its part with other examples, so it keeps its draws.
     """
     rng, rule, (image, layers) = generator(2), spec(name), NETS[shape]
     net = Net(image, layers, rng=rng, dtype=dtype)

@@ -1,4 +1,4 @@
-"""A dry run is fast, does not create the objects that it estimates, and is correct within a factor."""
+"""A dry run is fast, does not create the objects that it estimates, and is accurate within a factor."""
 
 import os
 import re
@@ -20,7 +20,7 @@ from tests.experiments import slow_rules
 from tests.experiments.tiny_runs import tiny_settings, write_data
 from tests.project.tree import ROOT
 
-pytestmark = pytest.mark.slow  # busy machines distort the times that these tests measure
+pytestmark = pytest.mark.slow  # other programs on the machine distort the times that these tests measure
 
 TRAINED = [
     (variant, item)
@@ -32,7 +32,7 @@ TRAINED = [
 
 @pytest.fixture
 def images(tmp_path):
-    """20,000 images of two classes, 15.7 MB as bytes and four times as much as float32."""
+    """20,000 images of two classes: 15.7 MB as bytes, and 62.7 MB as float32."""
     rng = np.random.default_rng(1)
     x = rng.integers(0, 256, (20_000, 1, 28, 28), dtype=np.uint8)
     y = np.arange(20_000) % 2
@@ -58,10 +58,10 @@ def of_repeats(images, **more):
 
 
 def test_a_part_of_a_long_step_is_timed_and_scaled(images):
-    """A dry run times a part of a long step and scales the time, which agrees with the rule's own clock.
+    """A dry run times a part of a long step and scales the time. The result agrees with the rule's own formula.
 
-    A step takes 2 s, and the whole dry run takes less. The factors allow for a busy machine, on which a sleep ends
-    late. A missing factor for examples or repeats would be 10 and more.
+    A step takes 2 s, and all timed calls together take less. The tolerated factors allow for a busy machine, which ends
+    a sleep late. Without the factor for examples or for repeats, the estimate would be off by 10 or more.
     """
     slow_rules.calls.clear()
     began = time.monotonic()
@@ -76,10 +76,10 @@ def test_a_part_of_a_long_step_is_timed_and_scaled(images):
 
 
 def test_the_part_that_all_examples_share_is_not_scaled(images, monkeypatch):
-    """The part of the time that all examples share is not scaled: a step takes 0.1 s for any number of examples.
+    """A dry run does not scale the time that all examples share. Here each step takes about 0.1 s.
 
-    If it were scaled from 8 examples, the result would be 5 s. On a busy machine, sleeps end late, and the delay of a
-    few examples is scaled.
+    If this time were scaled from 8 examples to 400, a step would take 5 s. The upper tolerance is larger because a busy
+    machine ends sleeps late, and the dry run scales this delay.
     """
     monkeypatch.setattr(slow_rules, "ALWAYS", 0.1)
     monkeypatch.setattr(slow_rules, "AN_EXAMPLE", 1e-5)
@@ -92,9 +92,10 @@ def test_the_part_that_all_examples_share_is_not_scaled(images, monkeypatch):
 
 
 def test_antithetic_repeats_are_timed_in_pairs(images, monkeypatch):
-    """Antithetic repeats are timed in pairs: half a second in a step, with 50 pairs.
+    """Antithetic repeats are timed in pairs. A step of 50 pairs takes 0.42 s.
 
-    The dry run times a few pairs of a few examples, because the rule refuses an odd number.
+    The dry run times a few pairs of a few examples. It times no odd number of repeats, because the rule refuses an odd
+    number.
     """
     monkeypatch.setattr(slow_rules, "A_REPEAT", 1e-5)
     slow_rules.calls.clear()
@@ -126,7 +127,7 @@ def test_a_rule_that_needs_more_examples_gets_them(images):
         Settings(rule="tests.experiments.slow_rules:many_at_once", dataset=images, architecture="784-4-2", batch=100),
         budget=0.0,
     )
-    assert min(m for m, _ in slow_rules.calls) == 32  # 8, 16, 32
+    assert min(m for m, _ in slow_rules.calls) == 32  # the timed numbers of examples are 8, 16 and 32
 
 
 def test_kinds_that_differ_in_batches_share_what_was_timed(images):
@@ -135,7 +136,7 @@ def test_kinds_that_differ_in_batches_share_what_was_timed(images):
     found = dry_run.estimates(cells, dry_run.sources(cells), 1.0)
     assert len(found) == 2
     small, large = (found[dry_run.kind(cell)].seconds for cell in cells)
-    assert 0.5 < large / small < 2  # all have the same examples and repeats
+    assert 0.5 < large / small < 2  # both cells use the same timings
     assert slow_rules.calls.count((8, 1)) == dry_run.ROUNDS + 1
 
 
@@ -150,15 +151,15 @@ def test_repeats_and_words_among_the_settings_tell_kinds_apart(images):
 
 
 def test_what_a_run_would_hold_is_counted_and_not_made(images):
-    """A dry run counts the memory of a run without using it: the training images alone are 62.7 MB as float32.
+    """A dry run counts the memory of a run without allocating it. The training images alone take 62.7 MB as float32.
 
-    The activations of a batch of all of them would be 80 MB. The batch is processed in parts, so there are few
+    The activations of all images together would take 80 MB. The run processes a batch in parts, so it holds fewer
     activations at a time.
     """
     settings = Settings(rule="bp", dataset=images, architecture="784-512-2", sampling="none", epochs=1)
     cells = [Cell("one", settings, {})]
     known = dry_run.sources(cells)
-    dry_run.estimates(cells, known, 0.0)  # this compiles
+    dry_run.estimates(cells, known, 0.0)  # this call compiles the kernels
     tracemalloc.start()
     try:
         (found,) = dry_run.estimates(cells, known, 0.0).values()
@@ -187,9 +188,9 @@ def test_a_data_set_smaller_than_a_trial_is_no_trouble(tmp_path):
     ],
 )
 def test_the_estimate_is_within_a_factor_of_four_of_a_run(item, cell, tmp_path):
-    """The estimate is within a factor of four of a run, both in wall-clock time.
+    """The estimate is within a factor of four of a real run, in wall-clock time.
 
-    The factor is for machines with other work; on an idle one, it is 1.3.
+    The factor allows for machines that run other programs. On an idle machine, the factor is 1.3.
     """
     cells = index.find(item).cells("demo", [1])
     (chosen,) = [one for one in cells if one.name == cell]
@@ -199,7 +200,7 @@ def test_the_estimate_is_within_a_factor_of_four_of_a_run(item, cell, tmp_path):
 
 
 def answered(item, *options, cwd):
-    """A dry run in its own process: its processor time and its output."""
+    """The processor time and the output of a dry run in its own process."""
     import resource
 
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -222,7 +223,7 @@ def short(data_home, tmp_path_factory):
 
 
 def check_answer(variant, item, scale, folder, short):
-    """The dry run of an item takes at most four times the processor time of a short item, on the same machine."""
+    """The dry run of this item takes at most four times the processor time of the dry run of a short item."""
     worked, said = answered(item, "--scale", scale, "--variant", variant, cwd=folder)
     assert worked < 4 * short, f"{item} at scale {scale}: {worked:.1f} s of processors, a short item {short:.1f} s"
     assert list(folder.iterdir()) == []

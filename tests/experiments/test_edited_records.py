@@ -1,6 +1,6 @@
-"""Edited files of a secure run: a statement about privacy is refused, or its epsilon is at least what the run spent.
+"""Edited files of a secure run: nfa refuses the privacy statement, or its epsilon is at least what the run spent.
 
-The run has shuffled epochs and two interruptions. So a record may have been used 2 + 2 + 1 times in its 12 steps.
+The run has shuffled epochs and two interruptions. So its 12 steps may have used a record 2 + 2 + 1 times.
 """
 
 import copy
@@ -23,7 +23,7 @@ CELL = "dp_sgd-secure"
 
 @pytest.fixture(autouse=True)
 def state(tmp_path, monkeypatch):
-    """The folder of the user's key."""
+    """A temporary folder for the user's key."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
@@ -33,7 +33,7 @@ def settings(tmp_path):
 
 
 def interrupt(settings, folder, monkeypatch, k):
-    """Stop the run after k steps, each with its checkpoint."""
+    """Stop the run after k steps. It writes a checkpoint after each step."""
     with monkeypatch.context() as patch:
         stop_after(patch, k)
         with pytest.raises(Killed):
@@ -42,7 +42,7 @@ def interrupt(settings, folder, monkeypatch, k):
 
 @pytest.fixture
 def finished(settings, tmp_path, monkeypatch):
-    """A finished run that was interrupted after 5 and after 9 steps: its folder and its record."""
+    """The folder and the record of a finished run that was interrupted after 5 and after 9 steps."""
     folder = tmp_path / "run"
     for k in (5, 9):
         interrupt(settings, folder, monkeypatch, k)
@@ -52,7 +52,7 @@ def finished(settings, tmp_path, monkeypatch):
 
 
 def answer(settings, folder, edited):
-    """The epsilon with which nfa answers from a record in this folder, or None if nfa refuses the record."""
+    """The epsilon that nfa returns for a record in this folder, or None if nfa refuses the record."""
     (folder / f"{CELL}.json").write_text(json.dumps(edited), encoding="utf-8")
     try:
         found = run(settings, folder)
@@ -63,13 +63,13 @@ def answer(settings, folder, edited):
 
 
 def saying(settings, record, sessions):
-    """The record with these sessions, and with everything that follows from these sessions."""
+    """The record with these sessions and with all values that follow from them."""
     said = prepare(settings).privacy.account([tuple(session) for session in sessions])
     return record | {"privacy": said | {"sessions": sessions}}
 
 
 def sealed(record):
-    """What an editor with the user's key can make of the record."""
+    """The record with a new seal, which an editor with the user's key can compute."""
     content = {name: value for name, value in record.items() if name != "seal"}
     return content | {"seal": records.seal_of(content)}
 
@@ -93,7 +93,7 @@ SHORTER = {
 def test_sessions_that_leave_out_steps_are_refused_whoever_wrote_them(sessions, settings, finished, monkeypatch):
     folder, record = finished
     with monkeypatch.context() as patch:
-        patch.setattr(steps_spent, "check", lambda *given: None)  # as in the editor's own copy of nfa
+        patch.setattr(steps_spent, "check", lambda *given: None)  # an editor can change this check in a copy of nfa
         edited = saying(settings, record, sessions) if sessions else record
     edited["privacy"]["sessions"] = sessions
     assert answer(settings, folder, edited) is None
@@ -109,9 +109,9 @@ WHOLE = {
 
 @pytest.mark.parametrize("sessions", WHOLE.values(), ids=WHOLE)
 def test_the_record_of_another_run_takes_the_key(sessions, settings, finished):
-    """The record of another run is refused without the key, although it fits a run with fewer interruptions.
+    """The record of another run, with fewer interruptions, is refused without the key and accepted with it.
 
-    Every number of it is correct for such a run. Only the owner of the key can have written it.
+    Every value of this record is correct for such a run, so only the seal can tell that this run did not write it.
     """
     folder, record = finished
     edited = saying(settings, record, sessions)
@@ -121,7 +121,7 @@ def test_the_record_of_another_run_takes_the_key(sessions, settings, finished):
 
 
 def leaves(value, path=()):
-    """Every number, text and boolean of a JSON document, with its path."""
+    """The path of every number, text, boolean and null of a JSON document."""
     if isinstance(value, dict | list):
         for key, one in value.items() if isinstance(value, dict) else enumerate(value):
             yield from leaves(one, (*path, key))
@@ -136,7 +136,7 @@ def at(document, path):
 
 
 def other(value, rng):
-    """Another value of the same kind, which often understates what the run spent."""
+    """Another value of the same type. It often understates what the run spent."""
     if isinstance(value, bool) or value is None:
         return not value
     if isinstance(value, int):
@@ -148,10 +148,7 @@ def other(value, rng):
 
 @pytest.mark.parametrize("edits", [150, pytest.param(1500, marks=pytest.mark.slow)])
 def test_no_edit_makes_less_of_what_was_spent(edits, settings, finished):
-    """No edit lowers what was spent: with one to four edited values or one session less, the record is refused.
-
-    Otherwise its epsilon is at least the true one.
-    """
+    """No edit of one to four values lowers epsilon: nfa refuses the record, or its epsilon is at least the true one."""
     folder, record = finished
     truth, rng = record["privacy"]["guarantee"]["epsilon"], np.random.default_rng(7)
     places = list(leaves(record))
@@ -170,14 +167,14 @@ def test_no_edit_makes_less_of_what_was_spent(edits, settings, finished):
 
 @pytest.mark.parametrize("edits", [100])
 def test_not_even_who_has_the_key_lowers_one_number(edits, settings, finished):
-    """Even an editor with the key cannot lower one number: the values computed from settings and data contradict it.
+    """Even an editor with the key cannot lower epsilon by changing one value: other values contradict the change.
 
-    The editor makes the seal again.
+    The settings and the data imply these other values. The editor computes a new seal after the edit.
     """
     folder, record = finished
     truth, rng = record["privacy"]["guarantee"]["epsilon"], np.random.default_rng(8)
     counted = ("settings", "private", "privacy", "steps", "history")
-    free = ("test_accuracy",)  # accuracies on public examples
+    free = ("test_accuracy",)  # accuracies on public examples may change
     places = [path for path in leaves(record) if path[0] in counted and path[-1] not in free]
     for _ in range(edits):
         edited = copy.deepcopy(record)
@@ -199,11 +196,11 @@ def test_a_private_record_without_a_seal_is_refused(settings, finished):
     assert answer(settings, folder, record) is None
 
 
-# --- checkpoints and the notes of what was spent
+# --- checkpoints and the notes of the spent steps
 
 
 def change_header(folder, change):
-    """Let `change` edit the header of a checkpoint."""
+    """Apply `change` to the header of a checkpoint."""
     path = folder / f"{CELL}.ckpt.npz"
     with np.load(path) as file:
         arrays = dict(file)
@@ -233,9 +230,9 @@ def change_note(folder, sessions):
 def test_note_and_checkpoint_edited_alike_to_a_run_that_was_not_interrupted_are_refused(
     settings, tmp_path, monkeypatch
 ):
-    """A note and a checkpoint that both report a run without interruption are refused, because of their seals.
+    """If a note and a checkpoint both report a run without interruption, nfa refuses them because of their seals.
 
-    Both report nine steps in one session. Nothing else contradicts this.
+    Both report nine steps in one session, and no other value contradicts them.
     """
     folder = tmp_path / "run"
     for k in (5, 9):
@@ -268,9 +265,9 @@ def test_not_even_who_has_the_key_goes_on_from_steps_that_no_session_tells_of(
 
 
 def test_a_note_that_tells_less_is_refused_without_a_checkpoint_too(settings, tmp_path, monkeypatch):
-    """A note that reports fewer steps is refused, also without a checkpoint.
+    """A note that reports fewer steps is refused, even if there is no checkpoint.
 
-    Steps were lost while the first checkpoint was written. Only the note reports them.
+    The run was killed while it wrote the first checkpoint. Only the note reports the lost step.
     """
     folder = tmp_path / "run"
     with monkeypatch.context() as patch:
@@ -317,7 +314,7 @@ def test_a_checkpoint_of_a_seeded_run_needs_no_key(settings, tmp_path, monkeypat
 
 
 def test_a_note_is_of_its_own_run(settings, tmp_path, monkeypatch):
-    """A note is valid only for its own run: the note of a less often interrupted run with the same name is refused."""
+    """A note is valid only for its own run. The note of another run with fewer interruptions is refused."""
     for name, interruptions, more in (("run", (5, 9), {}), ("other", (9,), {"lr": 0.2})):
         for k in interruptions:
             interrupt(replace(settings, **more), tmp_path / name, monkeypatch, k)
@@ -332,12 +329,12 @@ def test_a_note_is_of_its_own_run(settings, tmp_path, monkeypatch):
     [
         ([(1, 12)], 12, True),
         ([(1, 5), (6, 7)], 12, True),
-        ([(1, 7), (7, 6)], 12, True),  # step 7 was lost
-        ([(1, 7), (1, 12)], 12, True),  # begun again
+        ([(1, 7), (7, 6)], 12, True),  # step 7 was lost and repeated
+        ([(1, 7), (1, 12)], 12, True),  # the run began again at step 1
         ([(1, 5), (3, 2), (5, 8)], 12, True),
         ([(1, 12), (12, 1)], 12, True),
         ([(1, 5), (7, 6)], 12, False),
-        ([(1, 5), (3, 1), (5, 8)], 12, False),  # no later session has reached step 4
+        ([(1, 5), (3, 1), (5, 8)], 12, False),  # no later session reached step 4
         ([(2, 11)], 12, False),
         ([(1, 11)], 12, False),
         ([(1, 13)], 12, False),
@@ -346,7 +343,7 @@ def test_a_note_is_of_its_own_run(settings, tmp_path, monkeypatch):
     ],
 )
 def test_sessions_of_a_run(sessions, steps, whole):
-    """The sessions that a run of 12 steps can have had are accepted, and others are refused."""
+    """Sessions that a run of 12 steps can have are accepted. All others are refused."""
     if whole:
         steps_spent.check(sessions, steps)
     else:
@@ -371,9 +368,9 @@ def test_sessions_of_a_run(sessions, steps, whole):
     ids=str,
 )
 def test_a_finished_run_is_answered_with_as_it_was_written(change, settings, tmp_path):
-    """nfa answers from a finished run as it was written, for any privacy statement in its record.
+    """nfa accepts the record of a finished run as the run wrote it, for any privacy statement.
 
-    Nothing that JSON changes counts as an edit.
+    Values that change their form in JSON do not count as edits.
     """
     given = replace(settings, **change)
     record = run(given, tmp_path / "run")

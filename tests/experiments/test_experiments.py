@@ -40,7 +40,7 @@ PAPER = ohana2021._TABLE1["accuracy"]
 
 
 def tiny_experiment(path, **settings):
-    """BP and DFA on the tiny data, in the form of a table of a paper."""
+    """BP and DFA on the tiny data, as an experiment with a table of a paper."""
 
     def cells(scale, seeds):
         return [
@@ -69,7 +69,7 @@ def tiny_experiment(path, **settings):
 
 @pytest.fixture
 def tiny(tmp_path, monkeypatch):
-    """`reproduce("ohana2021:table1")` trains the tiny experiment."""
+    """`reproduce("ohana2021:table1")` trains the tiny experiment instead."""
     experiment = tiny_experiment(write_data(tmp_path / "tiny.npz"))
     monkeypatch.setattr(index, "find", lambda item, variant="published": experiment)
     return experiment
@@ -87,7 +87,7 @@ def in_folder(folder):
     return {record["cell"]: untimed(record) for record in records.in_folder(folder)}
 
 
-# The experiments there are
+# The list of experiments
 
 
 def test_experiments_are_found_by_id_and_alias_of_the_ledger():
@@ -101,9 +101,9 @@ def test_experiments_are_found_by_id_and_alias_of_the_ledger():
 
 
 def test_the_numbers_of_table_1_agree_with_what_its_text_says_of_them():
-    """The numbers of Table 1 agree with the paper's statements on them, in the caption and section 4.
+    """The numbers of Table 1 agree with the paper's sentences about them, in the caption and in section 4.
 
-    The ledger's reading of the text is independent of this transcription.
+    The ledger has these numbers from the text, independently of our transcription of the table.
     """
     assert {len(row) for row in PAPER.values()} == {7} == {len(ohana2021._TABLE1["sigma"])}
     gaps = [round(dfa - pdfa, 2) for dfa, pdfa in zip(PAPER["DFA"], PAPER["PDFA"], strict=True)]
@@ -112,8 +112,8 @@ def test_the_numbers_of_table_1_agree_with_what_its_text_says_of_them():
     assert drops == {"DFA": 3.10, "TDFA": 2.69, "PDFA": 2.49}  # the text says "within 3%" up to sigma = .05
     to_bp = {rule: round(PAPER["BP"][0] - row[4], 2) for rule, row in PAPER.items() if rule != "BP"}
     assert to_bp == {"DFA": 4.63, "TDFA": 4.39, "PDFA": 4.97}
-    assert round(PAPER["DFA"][1] - PAPER["DFA"][6], 2) == 2.54  # the loss from noise at sigma = .2
-    assert round(PAPER["DFA"][0] - PAPER["DFA"][1], 2) == 2.60  # the loss from clipping
+    assert round(PAPER["DFA"][1] - PAPER["DFA"][6], 2) == 2.54  # the loss of accuracy from noise at sigma = .2
+    assert round(PAPER["DFA"][0] - PAPER["DFA"][1], 2) == 2.60  # the loss of accuracy from clipping
     assert [PAPER["BP"][i] for i in (0, 1, 6)] == [88.33, 75.22, 66.78]
 
 
@@ -121,7 +121,7 @@ def test_the_numbers_of_table_1_agree_with_what_its_text_says_of_them():
 def test_the_cells_of_table_1(scale, columns, more):
     """Table 1 has four rules in every column, and DRTP without privacy.
 
-    The second reading has one seed, in three columns.
+    The runs for the second reading use one seed. There are three columns of them.
     """
     cells = TABLE1.cells(scale, [1, 2])
     assert len({cell.name for cell in cells}) == len(cells) == 2 * (4 * columns + 1) + 4 * more
@@ -134,7 +134,7 @@ def test_the_cells_of_table_1(scale, columns, more):
 
 
 def test_the_settings_of_a_cell():
-    """One cell of every kind has the settings of section 4, and the cells of a column are paired."""
+    """The settings of each kind of cell are those of section 4, and the cells of a column are paired."""
     cells = {(c.key["rule"], c.key["sigma"]): c.settings for c in TABLE1.cells("paper", [3])[:29]}
     rules = {cell: settings.rule for cell, settings in cells.items()}
     plain = {"BP": "bp", "DFA": "dfa", "TDFA": "tdfa", "PDFA": "tdfa", "DRTP": "drtp"}
@@ -149,16 +149,16 @@ def test_the_settings_of_a_cell():
         assert given.get("tau_B") == (1.0 if settings.rule == "pdfa" else None)
         assert (settings.opu is None) == (rule != "PDFA")
     for sigma in ohana2021.COLUMNS:
-        assert replace(cells["PDFA", sigma], opu=None) == cells["TDFA", sigma]  # paired: they differ only in the device
+        assert replace(cells["PDFA", sigma], opu=None) == cells["TDFA", sigma]  # paired: only the device differs
     assert replace(cells["BP", "non-private"], rule="dfa") == cells["DFA", "non-private"]
     noisy = cells["DFA", "0.2"]
     assert replace(noisy, rule_settings=noisy.rule_settings | {"sigma": 0.0}) == cells["DFA", "0"]
 
 
 def test_the_reading_that_the_theory_needs():
-    """In the reading that the theory needs, every layer's input is bounded on both sides, and every layer has noise.
+    """In the reading "theory", every layer has noise, and the input of every layer has an upper and a lower bound.
 
-    Biases read the clipped values.
+    Biases use the clipped values.
     """
     cells = TABLE1.cells("paper", [1])
     (settings,) = [c.settings for c in cells if tuple(c.key.values()) == ("PDFA", "0.2", "theory")]
@@ -176,7 +176,7 @@ def test_the_scales_of_table_1():
 
 @pytest.mark.verifies("ohana2021:table1-c1", "ohana2021:table1-c2", "ohana2021:table1-c3")
 def test_claims_about_the_printed_table():
-    """The claims about the printed table have the ledger's numbers, which are independent of this transcription."""
+    """The claims about the printed table have the ledger's numbers, which do not come from our transcription."""
     printed = ohana2021.PRINTED
     assert list(ohana2021.gaps_to_dfa(printed).values()) == [0.95, 0.20, 0.25, 0.46, 0.34, 0.43, 0.72]
     lost = ohana2021.drops(printed)
@@ -191,8 +191,8 @@ def test_claims_about_the_printed_table():
 def test_the_norm_of_the_noise():
     """The norm of the noise is that of the ledger's vector V-14.
 
-    There are 4,000 draws. Their mean is within six standard errors, except once in 10^8 cases. A mean that is 10.8 of
-    them off is missed once in 10^6 cases.
+    We compare the mean of 4,000 draws with a tolerance of six standard errors. Correct code fails once in 10^8 cases. A
+    mean that is 10.8 standard errors off is missed once in 10^6 cases.
     """
     for n, norm in ((10, 3.0843277598), (100, 9.975031639551), (512, 22.616371158492)):
         assert ohana2021.expected_noise_norm(1.0, n) == pytest.approx(norm, rel=1e-10)
@@ -248,7 +248,8 @@ NONE = ROW | {"paper": None, "difference": None, "verdict": "not comparable: the
 def test_columns_without_an_entry_are_not_printed():
     """A column without any entry is not printed.
 
-    A column stays if one row has an entry. A verdict that all rows share stays if it is a comparison.
+    A column is printed if at least one row has an entry. A verdict that all rows share is printed if it is a
+    comparison.
     """
     assert report.plain_table([ROW, ROW]).splitlines()[0].split() == ["rule", "paper", "ours", "n", "diff.", "verdict"]
     assert report.plain_table([ROW, NONE]).splitlines()[2].split()[:5] == ["BP", "-", "88.50", "1", "-"]
@@ -335,16 +336,16 @@ def test_a_rule_gets_ideal_opus_like_the_matrices_that_they_multiply_by(tmp_path
     for l in (1, 2, 3):
         np.testing.assert_allclose(dW[l], through[l], rtol=1e-12, atol=1e-15)
     again = prepare(replace(settings, opu={"bits": 8, "saturation": 50.0})).rule.keywords["B"]
-    assert all(np.array_equal(a.R, b.R) for a, b in zip(opus[1:3], again[1:3], strict=True))  # the same medium
+    assert all(np.array_equal(a.R, b.R) for a, b in zip(opus[1:3], again[1:3], strict=True))  # the medium is the same
     assert again[1].camera == Camera(bits=8, saturation=50.0)
 
 
 @pytest.mark.parametrize("kernels", [True, False])
 @pytest.mark.parametrize("given", [{"stored": False}, {"opu": {"stored": False, "bits": 8, "saturation": 50.0}}])
 def test_feedback_that_is_not_stored_is_regenerated_from_the_seed(given, kernels, tmp_path):
-    """Feedback that is not stored is regenerated from the seed, with the results of stored matrices.
+    """Feedback that is not stored is regenerated from the seed, and gives the same results as stored matrices.
 
-    A resumed run is the same, and the record names the maker of the tiles.
+    A resumed run is the same, and the record names the function that makes the tiles.
     """
     settings = tiny_settings(
         write_data(tmp_path / "tiny.npz"), rule="tdfa", rule_settings={"t": 0.15}, kernels=kernels, **given
@@ -383,7 +384,7 @@ def test_stored_feedback_is_left_out_of_what_identifies_a_run(tmp_path):
 
 
 def photonic(path, **more):
-    """Photonic DFA with a noisy camera on the tiny data, compared with the gradient at every third step."""
+    """Photonic DFA with a noisy camera on the tiny data. Every third step is compared with the gradient."""
     given = {"rule": "pdfa", "rule_settings": {"sigma": 0.1, "t": 0.15}, "opu": {"photons": 50}, "align_every": 3}
     return tiny_settings(path, **(given | more))
 
@@ -409,9 +410,9 @@ def test_comparing_with_the_gradient_does_not_change_training(tmp_path):
 
 
 def test_the_alignment_of_a_run_is_that_of_its_directions(tmp_path):
-    """The alignment of a run is that of its directions, by a separate loop with BP next to PDFA.
+    """The alignment in the record is the cosine of the directions of PDFA and BP, computed in a separate loop.
 
-    We compare steps 3, 6, 9 and 12 of three epochs of four steps.
+    There are three epochs of four steps. We compare steps 3, 6, 9 and 12.
     """
     settings = photonic(write_data(tmp_path / "tiny.npz"), dtype="float64", kernels=False)
     record = run(settings, tmp_path / "out")
@@ -432,9 +433,9 @@ def cosine(a, b):
 
 @pytest.mark.verifies("ohana2021:fig2")
 def test_alignment_by_hand():
-    """The alignment has the values by hand: cos((1, 2, 2), (2, 2, 1)) = 8 / 9 for any norms.
+    """The alignment agrees with hand computations: cos((1, 2, 2), (2, 2, 1)) = 8 / 9 for any norms.
 
-    Opposite directions have -1, and 0 with anything has 0.
+    Opposite directions have alignment -1. The alignment with a zero vector is 0.
     """
     a, b = [None, np.array([[1.0, 2.0, 2.0]])], [None, np.array([[2.0, 2.0, 1.0]])]
     assert alignment(a, b, 1) == pytest.approx(8 / 9, rel=1e-15)
@@ -447,7 +448,7 @@ def test_alignment_by_hand():
 
 @pytest.mark.verifies("ohana2021:fig2")
 def test_figure_2_is_drawn_from_the_runs_of_table_1(tmp_path, monkeypatch):
-    """Figure 2 is drawn from the runs of Table 1: the picture lies in their folder, and nothing is trained again."""
+    """Figure 2 is drawn from the runs of Table 1. The picture is in their folder, and no network is trained again."""
     path = write_data(tmp_path / "tiny.npz")
 
     def cells(scale, seeds):
@@ -561,7 +562,7 @@ def test_ctrl_c_ends_the_workers_and_leaves_what_resumes(tmp_path):
     try:
         while int(child.stdout.readline()) < 100:
             pass
-        os.killpg(child.pid, signal.SIGINT)  # as a terminal sends it: to this process and its workers
+        os.killpg(child.pid, signal.SIGINT)  # a terminal sends the signal to this process and to its workers
         _, errors = child.communicate(timeout=30)
     finally:
         child.kill()
@@ -630,9 +631,9 @@ def test_bad_arguments_get_one_sentence_and_nothing_is_written(bad, sentence, ti
 
 
 def test_other_runs_in_the_folder_are_refused_before_training(tiny, tmp_path, monkeypatch):
-    """Other runs in the folder are refused before training.
+    """Training does not start if the folder has other runs.
 
-    We test a folder of another experiment, and one of this experiment with other settings in a single cell.
+    We test a folder of another experiment, and a folder of this experiment in which one cell has other settings.
     """
     reproduce("ohana2021:table1", seeds=1, out=tmp_path / "out")
     before = in_folder(tmp_path / "out")
@@ -649,9 +650,9 @@ def test_other_runs_in_the_folder_are_refused_before_training(tiny, tmp_path, mo
 
 
 def test_plain_numpy_is_gone_on_with_by_plain_numpy_alone(tiny, tmp_path):
-    """A run by plain NumPy can be continued only by plain NumPy.
+    """A run with plain NumPy can be continued only with plain NumPy.
 
-    This also holds for records from before nfa had kernels, which name no kernels.
+    This also holds for older records without an entry for kernels.
     """
     plain = {"seeds": 2, "out": tmp_path / "plain", "kernels": False}
     first = reproduce("ohana2021:table1", **plain)

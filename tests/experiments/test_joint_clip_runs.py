@@ -1,4 +1,4 @@
-"""Joint-clip DFA from the command line: every kind of feedback, records, secure runs, audits, refusals."""
+"""Joint-clip DFA from the command line: every kind of feedback, records, secure runs, audits and refusals."""
 
 import json
 
@@ -28,7 +28,7 @@ WORDS = (
 
 @pytest.fixture
 def train(tmp_path, monkeypatch, capsys):
-    """`nfa train` on 40 examples: exit code, the JSON document, and the output on stderr."""
+    """Run `nfa train` on 40 examples, and return the exit code, the JSON document and standard error."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     data = write_data(tmp_path / "some.npz")
@@ -51,9 +51,10 @@ RELEASED = Mechanism(
     "rule, name", [*(("dp_dfa_joint", name) for name in FEEDBACK), ("dp_hybrid_joint", "matrices")]
 )
 def test_the_guarantee_is_that_of_the_clip_whatever_the_feedback(train, rule, name):
-    """The guarantee is that of the clip for any feedback: C / m = 0.05 per step, for 8 steps.
+    """The guarantee follows from the clip alone, for any feedback: the sensitivity is C / m = 0.05 in each of 8 steps.
 
-    The record of an OPU names the signals that it can carry. Each record has the share that the clip scales down.
+    The record of an OPU names the signals that the device can carry. Each record has the share of examples that the
+    clip scales down.
     """
     carries, options = FEEDBACK[name]
     carries = "" if rule == "dp_hybrid_joint" else f"--set carries={carries}"
@@ -64,7 +65,7 @@ def test_the_guarantee_is_that_of_the_clip_whatever_the_feedback(train, rule, na
     assert privacy["guarantee"]["steps"] == told["steps"] == 8
     want = epsilon([(RELEASED, 8)], delta=1e-3).epsilon
     assert privacy["guarantee"]["epsilon"] == pytest.approx(want, rel=1e-12)
-    assert told["private"] is False  # because the record has its seed
+    assert told["private"] is False  # because the record contains its seed
     assert all(len(epoch["clipped"]) == 1 and 0 < epoch["clipped"][0] <= 1 for epoch in told["history"])
 
 
@@ -123,9 +124,9 @@ def test_bad_settings_are_one_sentence_and_nothing_is_written(train, tmp_path, r
     "rule, carries", [("dp_dfa_joint", "error"), ("dp_dfa_joint", "ternary"), ("dp_hybrid_joint", "")]
 )
 def test_its_audit_finds_all_that_is_stated_and_no_more(capsys, rule, carries):
-    """The audit finds all that is stated and no more, by a bound of 95 % on the games' epsilon.
+    """The audit does not refute the stated guarantee, and its neighbours attain the stated sensitivity.
 
-    The neighbours attain the sensitivity.
+    The audit compares the stated epsilon with a 95 % bound from its games.
     """
     given = ["--set", "C=0.3", "--set", "sigma=0.15", *(["--set", f"carries={carries}"] if carries else [])]
     code = main(["audit", "--rule", rule, *given, "--adjacency", "add-remove", "--trials", "60", "--json"])

@@ -1,4 +1,4 @@
-"""The kernels of a run. Its results depend on this choice, but not on the number of threads."""
+"""The kernels of a run. The results of a run depend on this choice, but not on the number of threads."""
 
 from dataclasses import replace
 from itertools import islice
@@ -25,12 +25,12 @@ PRIVATE = {
 
 
 def settings_of(rule, **more):
-    """Settings for the images that come with nfa, in batches large enough for several pieces."""
+    """Settings for the images that come with nfa. The batches are large enough for several pieces."""
     return Settings(**({"rule": rule, "batch": 256} | PRIVATE[rule] | more))
 
 
 def after(settings, steps=3):
-    """All parameters after a few steps, and the names of the kernels used."""
+    """All parameters after a few steps, and the names of the kernels that the run used."""
     with limited(settings.threads):
         parts = prepare(settings)
         list(islice(parts.train(), steps))
@@ -44,14 +44,14 @@ def test_every_kernel_that_fits_is_bound_by_default(rule):
     names |= {"conv"} if "architecture" in PRIVATE[rule] else set()
     names |= {"clip.clip_offset", "shot.poisson"} if rule == "pdfa" else set()
     names |= {"projection.tile"} if rule == "dp_dfa_joint" else set()
-    names -= {"clip.clip_l2"} if rule in ("dp_sgd", "dp_dfa_joint", "dp_hybrid_joint") else set()  # a weight clips
+    names -= {"clip.clip_l2"} if rule in ("dp_sgd", "dp_dfa_joint", "dp_hybrid_joint") else set()  # they use weights
     assert set(prepare(settings_of(rule)).kernels) == {f"nfa.kernels.{name}" for name in names}
     assert prepare(settings_of(rule, kernels=False)).kernels == []
 
 
 @pytest.fixture
 def uncompiled(monkeypatch):
-    """Numba with NUMBA_DISABLE_JIT."""
+    """Numba as it is with NUMBA_DISABLE_JIT."""
     with monkeypatch.context() as disabled:
         disabled.setattr("numba.config.DISABLE_JIT", 1)
         bind.cannot_compile.cache_clear()
@@ -60,7 +60,7 @@ def uncompiled(monkeypatch):
 
 
 def test_a_run_has_plain_numpy_where_no_kernel_can_be_compiled(uncompiled, tmp_path):
-    """If no kernel can be compiled, a run uses plain NumPy, with the same results; the record has the reason."""
+    """If no kernel can be compiled, a run uses plain NumPy and gives the same results. The record has the reason."""
     settings = tiny_settings(write_data(tmp_path / "tiny.npz"))
     found, plain = (
         run(one, tmp_path / name) for one, name in ((settings, "a"), (replace(settings, kernels=False), "b"))
@@ -81,9 +81,9 @@ def test_a_secure_run_that_needs_kernels_names_what_keeps_them_away(uncompiled):
 
 
 def test_photons_are_counted_by_the_choice_that_the_record_names():
-    """Photons are counted by the choice in the record: by the kernel, or by NumPy with --no-kernels.
+    """The choice in the record determines what counts photons: the kernel, or NumPy with --no-kernels.
 
-    A camera without shot noise uses neither.
+    A camera without shot noise uses neither of them.
     """
     for opu, kernels, module in (
         ({"photons": 9}, True, "nfa.kernels.shot"),
@@ -99,7 +99,7 @@ def test_photons_are_counted_by_the_choice_that_the_record_names():
 
 @pytest.mark.parametrize("phi", [ops.tanh, ops.sigmoid, ops.relu, ops.gelu, replace(ops.tanh, gamma_max=0.5)])
 def test_an_activation_of_nfa_has_its_kernels_and_no_other_has(phi, monkeypatch):
-    """An activation of nfa uses its kernels, and no other activation does; all its other properties stay.
+    """An activation of nfa uses its kernels, and no other activation does. All its other properties are unchanged.
 
     The properties that a guarantee depends on come from NumPy's version.
     """
@@ -139,8 +139,8 @@ def test_the_numbers_do_not_depend_on_the_threads(rule):
 def test_without_noise_kernels_and_numpy_agree(rule):
     """Without noise, kernels and NumPy agree to 1e-5 of the largest parameter after three steps in float32.
 
-    In float64 they agree to 1e-13. They add in another order. An OPU's medium is stored here, because one that is not
-    stored has float32's precision in float64, too.
+    In float64, they agree to 1e-13. The difference comes from the order of the sums. The OPU stores its medium here,
+    because an unstored medium has the precision of float32 even in a float64 run.
     """
     for dtype, rtol in (("float32", 1e-5), ("float64", 1e-13)):
         quiet = {"rule_settings": PRIVATE[rule]["rule_settings"] | {"sigma": 0.0}, "dtype": dtype}
@@ -151,9 +151,9 @@ def test_without_noise_kernels_and_numpy_agree(rule):
 
 
 def test_the_noise_of_either_choice_has_the_std_that_is_asked_for():
-    """The noise of either choice has the requested std: 669,706 normals, 5 standard errors.
+    """The noise has the requested std, with kernels and with NumPy: 669,706 normals, to 5 standard errors.
 
-    The false alarm is 6e-7 each, and 1 % more or less is missed with 1e-8.
+    Correct code fails with probability 6e-7 for each. A std that is off by 1 % or more is missed with probability 1e-8.
     """
     rule, sigma = "dp_dfa", 0.01
     for kernels in (True, False):

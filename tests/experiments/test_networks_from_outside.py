@@ -1,6 +1,7 @@
-"""Networks from outside nfa: the statements of their records. Their runs are like other runs.
+"""Networks from outside nfa: the privacy statements in the records of their runs. Their runs are like other runs.
 
-A guarantee also depends on the network, because its first weights may depend on the data, for any rule.
+A guarantee also depends on the network, because a network from outside could draw its first weights from the data,
+under any rule.
 """
 
 import importlib
@@ -88,7 +89,7 @@ def test_a_dry_run_knows_it(settings, tiny):
 
 
 def test_images_go_through_a_text(tmp_path):
-    """Images go through a network described by a text: convolution and pooling have the sizes in the text.
+    """A network that a text describes accepts images. Convolution and pooling have the sizes in the text.
 
     We use the images that come with nfa.
     """
@@ -121,7 +122,7 @@ def test_a_secure_record_is_not_private(settings, tmp_path):
     assert record["private"] is False
     assert "guarantee" not in record["privacy"]
     assert record["privacy"]["statement"].startswith(f"none that nfa has checked. If network {SMALL} uses only rng")
-    assert run(secure, tmp_path / "out") == record  # read again and checked
+    assert run(secure, tmp_path / "out") == record  # this call reads the record and checks it
     ours = run(replace(secure, architecture="6-5-4-3"), tmp_path / "ours")
     assert ours["private"] is True
     text = run(replace(secure, architecture="6:dense5,dense4,3"), tmp_path / "text")

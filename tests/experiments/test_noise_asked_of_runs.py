@@ -39,11 +39,11 @@ TARGET = {
     "delta": 1e-3,
 }
 MULTIPLIER = {"rule": "dp_sgd", "rule_settings": {"C": 1.0}, "noise_multiplier": 1.1, "adjacency": "replace-one"}
-# The settings that a rule needs in addition to its noise.
+# The settings that each rule needs in addition to its noise.
 NEEDED = {"C": 0.3, "K": 2, "L": 0.3, "N_B": 5, "sigma": 0.5, "sigma_0": 1.0, "t": 0.15, "tau": 0.2, "tau_h": 0.9}
 NEEDED |= {"lam": 0.5}
 SOFTMAX = {"architecture": "6-3", "sampling": "none", "epochs": 1, "lr": 1.0, "adjacency": "add-remove"}
-CURVE = "objective_perturbation"  # it states a Renyi curve, which has no multiplier
+CURVE = "objective_perturbation"  # this rule states a Renyi curve, which has no multiplier
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def tiny(tmp_path_factory):
 
 
 def needs(rule):
-    """The settings that a rule needs for a guarantee, without the noise."""
+    """The settings, except the noise, that a rule needs for a guarantee."""
     known = spec(rule)
     asked = {one.name for one in known.settings if one.required or one.name == "L"}
     told = {name: NEEDED[name] for name in asked & NEEDED.keys()}
@@ -61,24 +61,25 @@ def needs(rule):
 
 
 def epsilon_of(settings, path, setting):
-    """The epsilon of these settings with another noise, by the accountant itself."""
+    """The accountant's epsilon for these settings with another noise."""
     own = settings.rule_settings | setting
     told = prepare(replace(settings, target_epsilon=None, rule_settings=own)).privacy
     return told.account([(1, settings.epochs * told.steps_per_epoch)])["guarantee"]["epsilon"]
 
 
-# --- the noise that follows
+# --- the noise that follows from a target or a multiplier
 
 BY_HAND = [  # batches of 10; the net is 6-5-4-3 with tanh
     ("dp_sgd", {"C": 2.5}, "add-remove", "sigma", 1.1 * 2.5 / 10),
     ("dp_sgd", {"C": 2.5}, "replace-one", "sigma", 1.1 * 2 * 2.5 / 10),
     ("dp_sgd", {"C": 2.5, "m": 16}, "add-remove", "sigma", 1.1 * 2.5 / 16),
-    # The sum of the examples has noise sigma_0 C, so the mean has sigma_0 C / m. sigma is not part of the guarantee.
+    # The sum over the examples has noise of std sigma_0 C, so the mean has sigma_0 C / m. sigma does not affect the
+    # guarantee.
     ("dp_ulr_sound", {"C": 2.5, "K": 2, "sigma": 0.3}, "add-remove", "sigma_0", 1.1),
     ("dp_ulr_sound", {"C": 2.5, "K": 2, "sigma": 0.3}, "replace-one", "sigma_0", 2.2),
-    # Three layers with derivative 1, errors of norm 1, inputs of norm 2 and a bias of 1.
+    # Three layers have derivative 1, errors of norm 1, inputs of norm 2 and a bias input of 1.
     ("pdfa_isotropic", {"tau_h_max": 2.0}, "replace-one", "s", 1.1 * 2 / 10 * math.sqrt(3 * (4 + 1))),
-    # The errors of one record: each of two hidden layers changes by 2, and the top by the root of 2.
+    # The change of the errors from one record is 2 in each of two hidden layers, and sqrt(2) at the top.
     ("pdfa", {}, "replace-label", "sigma", 1.1 * math.sqrt(2 * 4 + 2)),
     ("shuffled_sgd", {"L": 0.7}, "replace-one", "sigma", 1.1 * 2 * 0.7),
 ]
@@ -100,8 +101,8 @@ def test_a_multiplier_is_the_sensitivity_so_many_times(rule, own, adjacency, nam
 def test_the_noise_of_dp_dfa_follows_from_its_corrected_sensitivity(tiny):
     """The noise of DP-DFA follows from its corrected sensitivity, computed by hand.
 
-    Errors of norm 0.2 go through B and a derivative of at most 1. They are multiplied by inputs of norm 0.9 and a bias
-    of 1.
+    Errors of norm 0.2 are multiplied by B, by a derivative of at most 1, and by inputs of norm 0.9 with a bias input of
+    1.
     """
     own = {"tau_e": 0.2, "tau_h": 0.9}
     parts = prepare(tiny_settings(tiny, **MULTIPLIER | {"rule": "dp_dfa", "rule_settings": own}))
@@ -112,7 +113,7 @@ def test_the_noise_of_dp_dfa_follows_from_its_corrected_sensitivity(tiny):
 
 @pytest.mark.parametrize("rule", [rule for rule in names() if rule != CURVE])
 def test_every_rule_has_a_multiplier_or_says_by_its_id_why_not(rule, tiny):
-    """Every rule's mechanism has the requested multiplier under some adjacency, or an id says why the rule has none."""
+    """Every rule's mechanism has the requested multiplier under some adjacency, or a refusal has an id."""
     found, refused = [], []
     for adjacency in ADJACENCIES:
         sampling = "poisson" if adjacency == "add-remove" else "epoch-partition"
@@ -132,7 +133,8 @@ def test_every_rule_has_a_multiplier_or_says_by_its_id_why_not(rule, tiny):
 def test_the_noise_of_output_perturbation_follows_from_how_far_the_minimiser_moves(tiny):
     """The noise of output perturbation follows from the largest change of the minimiser, computed by hand.
 
-    One of all 40 records moves it by sqrt(2) R / (40 lam), plus 2 R / lam times the tolerance. lam = 1/2 and R = 2.
+    Here lam = 1/2 and R = 2. One of the 40 records moves the minimiser by sqrt(2) R / (40 lam), plus 2 R / lam times
+    the tolerance.
     """
     own = {"lam": 0.5, "R": 2.0}
     parts = prepare(tiny_settings(tiny, **MULTIPLIER | SOFTMAX | {"rule": "output_perturbation", "rule_settings": own}))
@@ -203,7 +205,7 @@ def test_the_data_can_be_read_once_for_many_settings(tiny):
     found = [resolved(one, load) for one in settings]
     assert read == [str(tiny)]
     assert found == [resolved(one) for one in settings]
-    assert [resolved(one, None) for one in found] == found  # no more noise is requested, and nothing is read
+    assert [resolved(one, None) for one in found] == found  # the settings request no more noise, so nothing is read
 
 
 # --- the content of a record
@@ -231,7 +233,7 @@ def test_the_record_says_what_was_asked_for_and_what_was_got(tiny, tmp_path):
 
 
 def test_the_record_of_a_curve_says_so_too(tiny, tmp_path):
-    """The record of a curve states its target too; the shift of the curve is by hand.
+    """The record of a rule that states a curve has its target too. We compute the shift of the curve by hand.
 
     There are 40 records, lam = 1/2, and three classes.
     """
@@ -292,7 +294,7 @@ def test_a_secure_run_that_was_interrupted_got_more_than_it_asked_for(tiny, tmp_
     assert record["settings"] == whole["settings"]
     noise = record["privacy"]["noise"]
     assert noise["asked"] == {"target_epsilon": 3.0, "delta": 1e-3, "steps": 12}
-    mechanism = Mechanism(**record["privacy"]["mechanism"])  # two uses before and two after: four instead of three
+    mechanism = Mechanism(**record["privacy"]["mechanism"])  # two uses in each session: four in all instead of three
     four = accountant.epsilon([(mechanism, 4)], delta=1e-3, steps_per_epoch=1).epsilon
     assert noise["got"]["epsilon"] == record["privacy"]["guarantee"]["epsilon"] == pytest.approx(four, rel=1e-12)
     assert four > 3
@@ -302,7 +304,7 @@ def test_a_secure_run_that_was_interrupted_got_more_than_it_asked_for(tiny, tmp_
     assert run(asking, tmp_path / "out") == record
 
 
-# --- rules from outside
+# --- rules from outside nfa
 
 OWN = """
 from nfa.mechanism import Mechanism
@@ -320,7 +322,7 @@ SAYS = '\nNOISE = "noise"\n'
 
 @pytest.fixture
 def outside(tmp_path, monkeypatch):
-    """Writes a module into the current folder and returns the name of its rule."""
+    """Write a module into the current folder, and return the name of its rule."""
     monkeypatch.chdir(tmp_path)
     count = itertools.count()
 
@@ -381,10 +383,10 @@ def test_what_is_asked_for_must_be_complete(change, sentence, tiny):
 
 @pytest.mark.parametrize("sentence", BAD)
 def test_bad_settings_that_ask_for_noise_get_the_sentence_of_a_run(sentence, tiny):
-    """Bad settings with a target or a multiplier get the sentence of a run.
+    """Invalid settings with a target or a multiplier cause the same error message as in a run.
 
-    This also holds if only the noise is computed. If the rule of such settings states no mechanism, the message says
-    so.
+    We compare a run with a call that computes only the noise. If the rule states no mechanism, the message reports
+    this.
     """
     asking = replace(tiny_settings(tiny, **TARGET | WAYS["matrices"]), **BAD[sentence])
     told = []
@@ -419,9 +421,9 @@ def test_cells_that_ask_are_planned_run_and_found_finished(tmp_path, monkeypatch
 
 
 def test_a_dry_run_needs_no_noise_and_no_data_that_fit_its_target(tiny):
-    """A dry run needs neither noise nor data that fit its target.
+    """A dry run works without the noise, and with data that do not fit the target.
 
-    The trial has other batches, for which the target may have no theorem.
+    The dry run times other batches, for which the target may have no theorem.
     """
     settings = tiny_settings(tiny, **TARGET | {"adjacency": "add-remove"}, sampling="poisson", kernels=False)
     cells = [Cell("one", settings, {})]
@@ -498,7 +500,7 @@ def test_the_command_shows_what_follows_and_finds_its_record_again(tiny, tmp_pat
     assert main.main([*typed, "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
     assert f"noise: {record['privacy']['noise']['statement']}\n" in out
-    assert main.main([*typed, "--conversion", "mironov2017", "--json"]) == 0  # more noise, so another folder
+    assert main.main([*typed, "--conversion", "mironov2017", "--json"]) == 0  # more noise, so another folder is needed
     other = json.loads(capsys.readouterr().out)
     assert other["settings"]["rule_settings"]["sigma"] > record["settings"]["rule_settings"]["sigma"]
     assert len(list((tmp_path / "runs" / "train").iterdir())) == 2

@@ -1,4 +1,4 @@
-"""The privacy part of a record: the mechanism, and the guarantee or the reason why no epsilon is computed."""
+"""The privacy part of a record: the mechanism, and the guarantee or the reason why there is no epsilon."""
 
 import json
 import math
@@ -25,7 +25,7 @@ LABEL = {"rule": "pdfa_label", "rule_settings": {"sigma": 5.0}}
 
 
 def told_epsilon(text):
-    """The epsilon in a sentence, which may be rounded up but never down."""
+    """The epsilon that a sentence reports. It may be rounded up but never down."""
     return float(re.search(r"\(([0-9.]+), 0\.001\)-DP under replace-one", text)[1])
 
 
@@ -40,7 +40,9 @@ def settings(tiny):
 
 
 def gaussian_epsilon(noise_multiplier, uses, delta):
-    """The smallest epsilon of `uses` Gaussian releases by Mironov's conversion, by a search over all real orders."""
+    """The smallest epsilon of `uses` Gaussian releases by Mironov's conversion, found by a search over
+    all real orders.
+    """
     rho = uses / (2 * noise_multiplier**2)
     best = optimize.minimize_scalar(
         lambda log_a: rho * (1 + math.exp(log_a)) - math.log(delta) / math.exp(log_a),
@@ -77,7 +79,7 @@ def test_the_guarantee_is_that_of_the_steps_done(sampling, uses, steps, settings
     }
     assert guarantee["order"] > 1
     assert privacy["mechanism"]["sensitivity"] == pytest.approx(0.2 * math.sqrt(15), rel=1e-12)
-    # The state comes first: what a secure run would guarantee, and that this run is not a secure run.
+    # The statement begins with what a secure run would guarantee, and reports that this run is not secure.
     first = privacy["statement"].partition(". ")[0]
     assert told_epsilon(first) == told_epsilon(privacy["statement"])
     assert "this seeded run is not private" in first
@@ -88,9 +90,9 @@ def test_the_guarantee_is_that_of_the_steps_done(sampling, uses, steps, settings
 
 
 def test_batches_drawn_afresh_count_their_rate_and_their_steps(settings, tmp_path):
-    """For batches that are drawn afresh, the record counts their rate and their steps.
+    """If batches are drawn afresh, the guarantee counts their rate and their steps.
 
-    The accountant's own tests check the epsilon. This test checks what the run passes to the accountant.
+    The accountant's own tests check the epsilon. This test checks the arguments that the run passes to the accountant.
     """
     from nfa.privacy.accountant import epsilon
 
@@ -117,7 +119,7 @@ def test_batches_drawn_afresh_count_their_rate_and_their_steps(settings, tmp_pat
         again = run(other, tmp_path / counted.conversion)
         assert again["privacy"]["guarantee"]["epsilon"] == pytest.approx(counted.epsilon)
         assert again["privacy"]["guarantee"]["bound"] == "wbk2019:thm27"
-        assert again["settings"] == record["settings"]  # with another accountant, the run is the same
+        assert again["settings"] == record["settings"]  # the accountant is not part of the run's settings
     assert least.epsilon < by_renyi.epsilon < papers.epsilon
 
 
@@ -131,9 +133,9 @@ def test_labels_are_counted_by_epochs(settings, tmp_path):
 
 @pytest.mark.parametrize("change", [{"adjacency": "replace-label", "delta": 1e-3}, {"adjacency": "replace-one"}, {}])
 def test_pdfa_under_its_other_name_is_the_same_run(change, settings, tmp_path):
-    """PDFA under its other name is the same run: records name pdfa_label.
+    """PDFA under its other name gives the same run, except that the record has the name pdfa_label or pdfa.
 
-    The adjacency determines the neighbours, not the name.
+    The neighbours follow from the adjacency, not from the name.
     """
     found = [
         untimed(run(replace(settings, **LABEL | {"rule": name} | change), tmp_path / name))
@@ -153,9 +155,9 @@ def test_a_name_that_is_none_is_told_the_aliases_too():
 
 
 def test_scaled_pixels_are_said_to_be_public(settings, tmp_path):
-    """The record says that the scaling of the pixels is public: mean and deviation come from the training images.
+    """The record reports that the scaling of the pixels is public: mean and deviation come from the training images.
 
-    The tiny data are not bytes, which "unit" needs.
+    The scaling "unit" needs bytes, and the tiny data are not bytes.
     """
     record = run(replace(settings, adjacency="replace-one", delta=1e-3), tmp_path)
     assert record["privacy"]["statement"].endswith(PIXELS_PUBLIC)
@@ -239,7 +241,7 @@ def test_counting_changes_nothing_else(settings, tmp_path):
 
 
 def own_rule(monkeypatch, mechanism):
-    """A rule "own:rule" that draws normal samples, in a module with this mechanism."""
+    """The rule "own:rule", which draws normal samples, in a module with this mechanism."""
 
     def rule(net, x, y, *, width=2.0, rng):
         dW = [None, *(width * rng.normal(size=W.shape).astype(W.dtype) for W in net.W[1:])]
@@ -294,16 +296,16 @@ def test_a_mechanism_that_fails_gets_a_sentence(settings, monkeypatch):
         prepare(replace(settings, rule="own:rule", rule_settings={}))
 
 
-# --- a mechanism known by its curve -----------------------------------------------------------------------------
+# --- a mechanism that states a curve -----------------------------------------------------------------------------
 
 SOLVED = {"architecture": "6-3", "sampling": "none", "epochs": 1, "lr": 1.0, "pixels": "as-is", "delta": 1e-3}
 
 
 @pytest.mark.parametrize("rule", ["output_perturbation", "objective_perturbation"])
 def test_a_rule_that_solves_is_recorded_as_any_other(rule, tiny, tmp_path):
-    """A rule that solves is recorded like any other, with a shift of sqrt(2) / (40 sigma) by hand.
+    """A rule that computes a minimiser is recorded like any other rule.
 
-    All 40 records are used, and lam = 0.5. The step is the whole training.
+    The shift is sqrt(2) / (40 sigma), by hand. The single step uses all 40 records, and lam = 0.5.
     """
     own = {"lam": 0.5, "sigma": 0.05}
     settings = tiny_settings(tiny, rule=rule, rule_settings=own, adjacency="add-remove", **SOLVED)

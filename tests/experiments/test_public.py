@@ -1,7 +1,7 @@
-"""Public facts are declared: what a counted or secure run knows before its first step is the same for neighbours.
+"""Public facts are declared: before its first step, a counted or secure run uses the same facts for neighbours.
 
-We prepare neighbouring data files for every sampler, under every adjacency that counts it. This file makes them by hand
-from the adjacency, without nfa's own code for neighbours.
+We write neighbouring data files for every sampler, under every adjacency for which the sampler is counted. The test
+makes them by hand from the adjacency, without nfa's own code for neighbours.
 """
 
 import csv
@@ -31,17 +31,17 @@ pytestmark = pytest.mark.filterwarnings("ignore::nfa.privacy.rdp.OrderAtGridEnd"
 
 RNG = np.random.default_rng(11)
 N = 24  # the public number of records; the files have 23 to 25
-NAMES = ("emu", "cat", "ant", "dog")  # in another order; no record is an ant
+NAMES = ("emu", "cat", "ant", "dog")  # the order is not alphabetical; no record is an ant
 X, Y = RNG.standard_normal((N, 3)).round(3), np.array([0, 1, 1, 3] * (N // 4))
 Y[Y == 0] = 1
-Y[5] = 0  # the only record of class emu
+Y[5] = 0  # the only record of the class emu
 PUBLIC = RNG.standard_normal((8, 3)).round(3), np.array([0, 1, 3, 3, 1, 0, 1, 3])  # the test set
 
 
 def neighbours_of(adjacency):
-    """Pairs (x, y, x', y') that are neighbours under the adjacency, from the data above.
+    """Pairs (x, y, x', y') that are neighbours under the adjacency, made from the data above.
 
-    A class may lose its record.
+    In some pairs, a class loses its only record.
     """
     if adjacency in NUMBER_DIFFERS:
         for k in (0, 5, N - 1):  # one record fewer
@@ -57,14 +57,17 @@ def neighbours_of(adjacency):
 
 
 def write(path, x, y, labels):
-    """Write a user's own file with a public test set. Labels "names" are text, and "numbers" are integers."""
+    """Write a user's own file with a public test set.
+
+    With "names", labels are text; with "numbers", they are integers.
+    """
     named = np.array(NAMES) if labels == "names" else np.arange(4)
     np.savez(path, x_train=x, y_train=named[y], x_test=PUBLIC[0], y_test=named[PUBLIC[1]])
     return path
 
 
 def settings_of(path, scheme, adjacency, labels="names", **more):
-    """A counted run with this sampler. Each partial pass is a whole shuffle."""
+    """The settings of a counted run with this sampler. A pass of partial passes is a whole shuffle."""
     options = {"tau": {"tau": 1.0, "batch": 1}, "N_B": {"N_B": 2}}
     given = {"rule": "dp_sgd", "rule_settings": {"C": 1.0}, "noise_multiplier": 2.0, "batch": 6}
     for name in SAMPLERS[scheme].options:
@@ -96,7 +99,7 @@ UNDER = pytest.mark.parametrize("adjacency", ADJACENCIES)
 
 @pytest.fixture(autouse=True)
 def fixed(tmp_path, monkeypatch):
-    """A separate state folder, secure streams with one key, and products that NumPy may compute."""
+    """A temporary state folder, secure streams with one fixed key, and products that NumPy may compute."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setattr(noise.os, "urandom", lambda k: bytes(range(k)))
     monkeypatch.setattr(company, "check", lambda *of, **how: None)
@@ -104,7 +107,7 @@ def fixed(tmp_path, monkeypatch):
 
 @pytest.fixture
 def pairs(tmp_path):
-    """pairs(scheme, adjacency, ...) -> settings of both runs of every pair of neighbours whose run is counted."""
+    """pairs(scheme, adjacency, ...) -> the settings of both runs, for every pair of neighbours with a counted run."""
 
     def make(scheme, adjacency, labels="names", **more):
         for k, (x, y, other_x, other_y) in enumerate(neighbours_of(adjacency)):
@@ -112,7 +115,7 @@ def pairs(tmp_path):
             for side, one in enumerate(((x, y), (other_x, other_y))):
                 folder = tmp_path / f"{k}{side}"
                 folder.mkdir(exist_ok=True)
-                path = write(folder / "own.npz", *one, labels)  # the record contains this name, so both files have it
+                path = write(folder / "own.npz", *one, labels)  # the record has this name, so both files have it
                 both.append(settings_of(path, scheme, adjacency, labels, **more))
             with suppress(NoGuarantee):
                 prepare(both[0])
@@ -122,13 +125,13 @@ def pairs(tmp_path):
 
 
 def labels_in(settings):
-    """The numbers of the labels in the file of a run, from the declaration."""
+    """The numbers that stand for the labels in the file of a run, from the declared classes."""
     y = np.load(settings.dataset)["y_train"]
     return [NAMES.index(label) for label in y] if y.dtype.kind == "U" else y.tolist()
 
 
 def test_what_is_counted_here_is_what_has_a_theorem(pairs):
-    """The tests below count every case that has a theorem; otherwise they could pass by refusing everything."""
+    """Every case that has a theorem is counted here. If all were refused, the tests below would test nothing."""
     counted = {(s, a) for s in SAMPLERS for a in ADJACENCIES if list(pairs(s, a))}
     expected = {(s, a) for s, one in COVERAGE.items() for a in ADJACENCIES if a not in one.refused}
     whole_shuffles = {("partial-passes", a) for a in ADJACENCIES if a not in COVERAGE["epoch-partition"].refused}
@@ -149,15 +152,15 @@ def test_nothing_before_the_first_step_differs_for_neighbours(scheme, adjacency,
 @EVERY
 @UNDER
 def test_the_batches_of_the_other_records_are_the_same(scheme, adjacency, pairs):
-    """The batches of the other records are the same, step by step with one seed.
+    """With one seed, the batches contain the same other records in every step.
 
-    The record that differs is changed in place, or is last.
+    Neighbours differ by a record that is changed in place, or by the last record.
     """
     for both in pairs(scheme, adjacency):
         one, other = map(prepare, both)
         n = min(one.batches.n, other.batches.n)
         if adjacency in NUMBER_DIFFERS and not np.array_equal(one.batches.x[:n], other.batches.x[:n]):
-            continue  # the others change places; their law is the same, because the rate is the same
+            continue  # The other records change places. Their batches have the same law, because the rate is the same.
         for t in range(1, one.steps + 1):
             drawn = [chosen[chosen < n].tolist() for chosen in (one.batches.indices(t), other.batches.indices(t))]
             assert drawn[0] == drawn[1]
@@ -166,9 +169,9 @@ def test_the_batches_of_the_other_records_are_the_same(scheme, adjacency, pairs)
 @pytest.mark.parametrize("adjacency", [name for name in ADJACENCIES if name not in NUMBER_DIFFERS])
 @EVERY
 def test_a_split_is_by_place_where_neighbours_have_the_same_number(scheme, adjacency, pairs):
-    """If neighbours have the same number of records, a split is by place: split and training examples are the same.
+    """If neighbours have equally many records, a split depends only on the place of a record.
 
-    Only the record that differs is different.
+    So the split and the training examples of neighbours are the same, except for the record that differs.
     """
     for both in pairs(scheme, adjacency, validation=0.25, train_examples=12):
         one, other = map(prepare, both)
@@ -181,9 +184,9 @@ def test_a_split_is_by_place_where_neighbours_have_the_same_number(scheme, adjac
 @EVERY
 @UNDER
 def test_a_record_shows_neighbours_alike(scheme, adjacency, secure, pairs, tmp_path):
-    """The record of a run is the same for neighbours, except for the released steps and codes with the user's key.
+    """The record of a run is the same for neighbours, except for released results and codes with the user's key.
 
-    In a seeded run, the words of its statement may also differ.
+    In a seeded run, the training accuracy may also differ.
     """
     released = {"history", "test_accuracy", "timing", "seal"} | (set() if secure else {"train_accuracy"})
     for k, both in enumerate(pairs(scheme, adjacency, secure=secure, epochs=1)):
@@ -203,7 +206,7 @@ ROW = "--rule dp_sgd --set C=1 --noise-multiplier 2 --delta 1e-5 --pixels as-is 
 
 @pytest.fixture
 def typed(tmp_path, monkeypatch, capsys):
-    """typed(words) -> (exit code, record or None, standard error) of `nfa train` in a separate folder."""
+    """typed(words) -> (exit code, record or None, standard error) of `nfa train` in a temporary folder."""
     monkeypatch.chdir(tmp_path)
 
     def call(words):
@@ -217,9 +220,9 @@ def typed(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize("how", ["", "--secure"])
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 def test_a_run_that_promises_something_wants_its_classes_declared(adjacency, how, typed, tmp_path):
-    """A run with a guarantee needs declared classes; otherwise a changed record could change all later columns.
+    """A run with a guarantee needs declared classes, because a changed record could change all later columns.
 
-    The counterexample is one `emu` among others that becomes an `ant`.
+    The counterexample is a data set in which one `emu` becomes an `ant`.
     """
     write(tmp_path / "own.npz", X, Y, "names")
     sampling = "poisson" if adjacency in NUMBER_DIFFERS else "epoch-partition"
@@ -246,7 +249,7 @@ def test_a_run_that_promises_nothing_may_read_its_classes(typed, tmp_path):
 
 
 def bad_files():
-    """Contents of refused files of 25 examples. No error may show this number, or the word "sesame"."""
+    """The contents of refused files of 25 examples. No error message may contain this number or the word "sesame"."""
     x, y = np.vstack([X, X[:1]]), np.insert(np.array(NAMES, "U9")[Y], 3, "sesame")
     numbers = np.insert(Y, 3, 777)
     good = {"x_train": x, "y_train": np.append(np.array(NAMES)[Y], "emu"), "x_test": PUBLIC[0]}
@@ -366,9 +369,9 @@ def test_an_estimate_is_of_the_public_number(tmp_path):
 
 @pytest.mark.parametrize("sampling", ["none", "poisson"])
 def test_a_rule_that_states_an_adjacency_of_its_own_wants_it_named(sampling, tmp_path, monkeypatch):
-    """A rule with its own adjacency needs it in the settings; otherwise its number of records would come from the file.
+    """A rule with its own adjacency needs it in the settings; otherwise the file would give the number of records.
 
-    At this point, no adjacency is named.
+    These settings name no adjacency.
     """
     (tmp_path / "states_its_own.py").write_text(
         "from nfa.mechanism import Mechanism\nfrom nfa.rules.dp_sgd import dp_sgd\n"
@@ -387,7 +390,7 @@ def test_a_rule_that_states_an_adjacency_of_its_own_wants_it_named(sampling, tmp
     assert prepare(replace(settings, delta=None)).sizes.N == N
 
 
-# --- what is held out
+# --- held-out examples
 
 
 def test_what_is_taken_as_public_under_add_remove_is_said(tmp_path):

@@ -26,7 +26,7 @@ from tests.experiments.tiny_runs import PRIVATE, tiny_settings, untimed, write_d
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    """The current folder, with empty caches in the process and on disk."""
+    """A temporary current folder, with empty caches in the process and on disk."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setattr(public_features, "user_cache", lambda: tmp_path / "cache")
@@ -50,7 +50,7 @@ def pictures(folder):
 
 @pytest.fixture
 def computed(monkeypatch):
-    """The number of examples whose features were computed, for each call."""
+    """The number of examples in each call that computes features."""
     calls, whole = [], Features.__call__
 
     def counting(self, x, *more):
@@ -68,7 +68,7 @@ def small(**more):
 def test_the_head_learns_as_the_last_layer_of_the_whole_network(tiny):
     """The head learns like the last layer of the whole network.
 
-    Its directions of bp are those of the last layer of a network whose other layers are frozen.
+    Its BP directions equal those of the last layer of a network in which all other layers are frozen.
     """
     settings = tiny_settings(
         tiny, rule="bp", features="random:5,4", architecture="4-3", activation="relu", init="he-normal", dtype="float64"
@@ -91,7 +91,7 @@ def test_the_head_learns_as_the_last_layer_of_the_whole_network(tiny):
 
 
 def test_the_draws_have_their_own_stream(tiny):
-    """The features' draws have their own stream, so the head's first weights are those without features."""
+    """The draws of the features have their own stream, so the head's first weights are those without features."""
     settings = tiny_settings(tiny, features="random:6", architecture="6-3")
     with_features, without = prepare(settings), prepare(replace(settings, features=None))
     assert np.array_equal(with_features.net.W[1], without.net.W[1])
@@ -153,7 +153,7 @@ def test_features_are_computed_once_in_a_process_and_once_on_a_machine(folder, c
     again = prepare(replace(given, rule="bp", lr=0.5, seed=1))
     assert computed == [60, 1000]
     assert again.batches.x.base is first.batches.x.base
-    public_features._kept.clear()  # as in another process
+    public_features._kept.clear()  # as in another process, where nothing is cached
     other = prepare(given)
     assert computed == [60, 1000]
     assert np.array_equal(other.batches.x, first.batches.x)
@@ -237,7 +237,7 @@ def test_a_secure_run_keeps_no_features_and_has_the_epsilon_of_no_features(pictu
     assert not (folder / "cache").exists()
     plain = run(replace(settings, features=None, architecture=f"64:dense{net.split('-')[0]},3"), folder / "plain")
     epsilons = [one["privacy"]["guarantee"]["epsilon"] for one in (record, plain)]
-    assert epsilons[0] == pytest.approx(epsilons[1], rel=1e-3)  # rounding depends on the network's size
+    assert epsilons[0] == pytest.approx(epsilons[1], rel=1e-3)  # the rounding depends on the size of the network
     assert FEATURES_ALONE not in plain["privacy"]["statement"]
     network, _ = trained.load(folder / "secure")
     loaded = data.load(str(pictures), classes="3")

@@ -1,4 +1,4 @@
-"""A run that is stopped at any step, in any way, and then resumed is bitwise identical with the uninterrupted run."""
+"""A run that stops at any step, in any way, and then resumes is bitwise identical to the uninterrupted run."""
 
 import json
 import re
@@ -79,13 +79,13 @@ def test_stopped_between_the_last_step_and_the_record(settings, tmp_path, monkey
 
 
 def test_stopped_again_and_again_with_few_checkpoints(settings, tmp_path, monkeypatch):
-    """A run that is stopped again and again with few checkpoints repeats steps, with the same results.
+    """A run with few checkpoints that stops again and again repeats steps, and gives the same results.
 
-    The repeated steps are those after the last checkpoint.
+    It repeats the steps after the last checkpoint.
     """
     whole = untimed(run(settings, tmp_path / "whole"))
     clock = iter(range(10**6))
-    monkeypatch.setattr(time, "monotonic", lambda: next(clock))  # a checkpoint every third step
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))  # a checkpoint at every third step
     starts = []
     for k in (2, 5, 9, 11):
         with monkeypatch.context() as patch:
@@ -97,7 +97,7 @@ def test_stopped_again_and_again_with_few_checkpoints(settings, tmp_path, monkey
                     checkpoint_every=3,
                     progress=lambda cell, step, steps, record: starts.append(step),
                 )
-    assert len(set(starts)) > 3  # so it continued from different places
+    assert len(set(starts)) > 3  # so the run continued from different steps
     assert untimed(run(settings, tmp_path / "out")) == whole
 
 
@@ -127,7 +127,7 @@ run(Settings(architecture="784-30-10", train_examples=2000, batch=4, epochs=6), 
 def kill_and_resume(folder, kills, rng):
     """Kill a running process several times without warning, then let it finish.
 
-    Return its record and the reached steps.
+    Return its record and the steps that it had reached.
     """
     checkpoint = folder / "dfa-seed1.ckpt.npz"
     reached = []
@@ -140,7 +140,7 @@ def kill_and_resume(folder, kills, rng):
             time.sleep(rng.uniform(0, 0.2))
         finally:
             child.kill()
-            assert child.wait() == -signal.SIGKILL  # it was still running
+            assert child.wait() == -signal.SIGKILL  # the process was still running
         with np.load(checkpoint) as saved:
             reached.append(json.loads(saved["header"].tobytes())["t"])
     subprocess.run([sys.executable, "-c", CHILD, str(folder)], cwd=ROOT, check=True)
@@ -174,7 +174,7 @@ def test_a_finished_run_is_not_trained_again(settings, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         stop_after(patch, 0)
         assert run(settings, tmp_path) == record
-        assert run(replace(settings, data_dir=str(tmp_path)), tmp_path) == record  # the data may be elsewhere
+        assert run(replace(settings, data_dir=str(tmp_path)), tmp_path) == record  # the data may be in another folder
         with pytest.raises(Killed):
             run(settings, tmp_path, resume=False)
     assert untimed(run(settings, tmp_path, resume=False)) == untimed(record)

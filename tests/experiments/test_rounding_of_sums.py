@@ -1,7 +1,8 @@
-"""The sensitivity of a secure run in floats: no computed sum of neighbours differs by more than stated, with rounding.
+"""The sensitivity of a secure run in floats: the computed sums of neighbours differ by at most the stated change.
 
-The test uses the runs' own kernels, parts and rounding to the grid, without the noise. The oracle is the norm of the
-difference. On the grid it is exact, in integers, and before the grid it has proven rounding.
+The stated change includes rounding. The test uses the run's own kernels, parts and rounding to the grid, without the
+noise. The oracle is the norm of the difference. On the grid, the test computes the norm exactly, in integers. Before
+the grid, the norm has a proven bound on its rounding.
 """
 
 import math
@@ -41,7 +42,7 @@ def allowed(name):
 
 
 ALLOWED = [name for name in names() if allowed(name)]
-READINGS = {  # settings that are texts, by name; a rule gets those that it takes
+READINGS = {  # values of settings that are texts; a rule gets the settings that it takes
     "carries": ("error", "ternary", "label"),
     "clip": ("joint", "layer"),
     "top": ("error", "slope", "unclipped"),
@@ -51,12 +52,12 @@ READINGS = {  # settings that are texts, by name; a rule gets those that it take
 
 
 def on_grid(out, std, rng, *, unit):
-    """Replaces the noise of a secure run: the sum is only rounded to the grid."""
+    """Replacement for the noise of a secure run, which only rounds the sum to the grid."""
     rounded.add_normal(out, 0.0, rng, unit=unit)
 
 
 def untouched(out, std, rng):
-    """Replaces the noise: the sum stays as computed."""
+    """Replacement for the noise, which leaves the sum as computed."""
 
 
 def flat(direction):
@@ -72,7 +73,7 @@ def apart_on_grid(one, other, unit):
 
 
 def apart(one, other):
-    """A number that is at least the distance. Each of n + 4 roundings enlarges a square by at most 1 + 2^-52."""
+    """An upper bound of the distance. Each of n + 4 roundings is covered by a factor of 1 + 2^-52."""
     difference = flat(one) - flat(other)
     largest = np.abs(difference).max(initial=0) or 1.0
     return largest * math.sqrt(math.fsum((difference / largest) ** 2)) * (1 + (len(difference) + 4) * 2.0**-52)
@@ -94,7 +95,7 @@ def random_net(rng, widest):
 
 
 def random_records(rng, net, n):
-    """Records of all sizes, also zeros, duplicates, and entries at the limits of float64."""
+    """Records of all sizes, including zeros, duplicates, and entries at the limits of float64."""
     x = rng.normal(size=(n, *net.shape_h[0])) * 10 ** rng.normal(0, rng.integers(0, 4), (n, *[1] * len(net.shape_h[0])))
     kinds = rng.integers(0, 12, n)
     x[kinds == 0] = 0
@@ -108,9 +109,9 @@ def random_records(rng, net, n):
 
 
 def neighbours(rng, net, adjacency, n, last):
-    """Two data sets of about n records. The difference is at the front, at the end, anywhere, or ``last``.
+    """Two data sets of about n records. They differ at the front, at the end or anywhere, or at the end if ``last``.
 
-    A record that is zeroed out adds the same as a missing record.
+    A zeroed-out record adds the same as a missing record.
     """
     x, y = random_records(rng, net, n)
     at = n - 1 if last else [0, n - 1, int(rng.integers(n))][rng.integers(3)]
@@ -125,7 +126,7 @@ def neighbours(rng, net, adjacency, n, last):
 
 
 def random_run(rng, name, adjacency, widest=40):
-    """A random run: (sums on two neighbours before rounding, and on the grid, counted, real mechanism, unit)."""
+    """A random run: (sums on two neighbours before the grid, the same on the grid, counted, real mechanism, unit)."""
     rule, net = spec(name), random_net(rng, widest)
     for l in range(1, net.L + 1):
         net.W[l] *= 10 ** rng.normal(0, 1)
@@ -142,7 +143,7 @@ def random_run(rng, name, adjacency, widest=40):
     bound.pop("rng", None)
     part = int(rng.integers(1, 9))
     n = max(1, part * int(rng.integers(1, 5)) + int(rng.integers(-1, 2)))
-    # The theorem for n records. With the public limit of a run, it counts a million times as many.
+    # The theorem for n records. With its public limit of records, a run counts a million times as many.
     counted = rounding_of(rule, bound, net, part=part, records=n)
     real = rule.release(adjacency, bound | {"net": net} | IN_FULL)
     unit = counted.unit(real)
@@ -150,7 +151,7 @@ def random_run(rng, name, adjacency, widest=40):
     bind.use_kernels(net, SGD(0.1), bound, True)
     sums = []
     with np.errstate(all="ignore"):
-        # The draws for an example depend on its place. If the last record is removed, no other record moves.
+        # The draws for an example depend on its place. Without the last record, all others keep their places.
         pair = neighbours(rng, net, adjacency, n, last="weigh" in rule.given)
         for add_normal in (untouched, partial(on_grid, unit=unit)):
             whole = InParts(partial(rule.function, **bound | {"add_normal": add_normal}), rule, size=part)
@@ -159,7 +160,7 @@ def random_run(rng, name, adjacency, widest=40):
 
 
 def ratios(cases, name, adjacency, seed):
-    """The changes of the sums for these neighbours, in units of the stated change, before the grid and on it."""
+    """The changes of the sums for random neighbours, divided by the stated change, before the grid and on the grid."""
     found = []
     for case in range(cases):
         rng = np.random.default_rng((seed, case, names().index(name), ADJACENCIES.index(adjacency)))
@@ -168,7 +169,7 @@ def ratios(cases, name, adjacency, seed):
         except (NoGuarantee, ValueError) as refusal:
             if isinstance(refusal, ValueError) and "softmax" not in str(refusal):
                 raise
-            continue  # the adjacency or the network does not allow it
+            continue  # the rule, the network or the adjacency does not allow this case
         moved, on = counted.of_sums(real.sensitivity, adjacency), counted.on_grid(real, unit)
         assert real.sensitivity < moved < on.sensitivity
         exact = apart_on_grid(*after, unit)
@@ -197,9 +198,9 @@ def test_no_neighbours_are_further_apart_than_stated(name, adjacency):
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("name", ALLOWED)
 def test_no_neighbours_of_ten_thousand_are_further_apart_than_stated(name, adjacency):
-    """Of ten thousand neighbours, none are further apart than stated, and some are nearly as far apart.
+    """In ten thousand pairs, no sum changes by more than stated, and some change by over 0.2 of the stated change.
 
-    So the search is effective. Of 11,000, the rules refuse some networks.
+    The search has 11,000 cases, because the rules refuse some networks. The 0.2 shows that the search is effective.
     """
     found = ratios(-(-11_000 // (len(ALLOWED) * len(ADJACENCIES))), name, adjacency, seed=1)
     assert not found or max(found)[0] > 0.2
@@ -209,7 +210,7 @@ def test_no_neighbours_of_ten_thousand_are_further_apart_than_stated(name, adjac
 
 
 def moved_by_one_more(name, net, given, x, y):
-    """The change of the sum from one additional record before all others, divided by the stated one for add-remove."""
+    """The change of the sum from one additional record at the front, divided by the stated change for add-remove."""
     rule, m, part = spec(name), 256, 128
     bound = rule_settings.values(rule, given | {"m": m}, bound=1.0, positive=1.0, noise=1.0, count=1)
     counted = rounding_of(rule, bound, net, part=part, records=most_records(len(x)))
@@ -222,7 +223,7 @@ def moved_by_one_more(name, net, given, x, y):
 
 
 def two_classes():
-    """Images of two classes for a softmax with two outputs. Their errors are opposite up to one bit."""
+    """Images of two classes, for a softmax with two outputs. The two errors of a record are opposite up to one bit."""
     images = data.load("fashion-mnist-small")
     chosen = np.flatnonzero(images.y_train < 2)[:60]
     x = images.x_train[chosen].reshape(len(chosen), -1) / 255
@@ -230,12 +231,14 @@ def two_classes():
 
 
 def at_the_kink():
-    """(net, given, x, y): ReLU with sums that are 0 up to rounding, so last bits determine the derivative."""
+    """(net, given, x, y): ReLU units with sums that are 0 up to rounding, so the last bits determine
+    the derivatives.
+    """
     rng = np.random.default_rng(3)
     net = mlp([784, 64, 10], ops.relu, rng=rng)
     net.b[1][:] = 0
     x = rng.normal(size=(19, 784))
-    # Each record is moved along a unit's weights until that unit's sum is nearly 0.
+    # We move each record along the weights of one unit until the sum of this unit is nearly 0.
     for i, record in enumerate(x):
         for _ in range(3):
             w = net.W[1][i]
@@ -247,7 +250,7 @@ def at_the_kink():
 def test_a_record_more_moves_no_other_record_s_ternary_error():
     """An additional record changes no other record's ternary error, for one image alone and with another.
 
-    With the library's products, 8 of these 30 images change the sum by 1.9 times the stated amount.
+    With the library's products, 8 of the 30 sums change by 1.9 times the stated change.
     """
     rng = np.random.default_rng(0)
     net = mlp([784, 512, 2], ops.tanh, rng=rng)
@@ -265,15 +268,15 @@ def test_a_record_more_moves_no_other_record_over_a_kink():
 @pytest.mark.verifies("ours:rounding")
 @pytest.mark.parametrize("name", [name for name in ALLOWED if spec(name).setting("C") and name != "dp_ulr_sound"])
 def test_a_weighed_entry_that_underflows_is_not_rounded_up(name):
-    """A weighted entry that underflows is not rounded up: otherwise the term would be 4/3 of C.
+    """A weighted entry that underflows is not rounded up. Otherwise the norm of the term would be 4/3 of C.
 
-    dz = 3 times the smallest float, h = 1e300, and the weight is about 1/2.
+    Here dz is 3 times the smallest float, h = 1e300, and the weight is about 1/2.
     """
     rng = np.random.default_rng(0)
     net = mlp([3, 2], ops.tanh, loss=ops.squared_error, rng=rng)
     net.W[1][:], net.b[1][:] = 0, 0
     x, y = np.full((1, 3), 1e300), np.array([[3 * 5e-324, 0.0]])
-    norm = 3 * 5e-324 * math.sqrt(3) * 1e300  # norm of the term -y x^T
+    norm = 3 * 5e-324 * math.sqrt(3) * 1e300  # the norm of the term -y x^T
     rule, C = spec(name), norm / 2
     given = {"B": [None, None], "C": C, "m": 1, "sigma": 1.0, "K": 1, "sigma_0": 1.0, "rng": rng}
     bound = rule_settings.values(rule, given, bound=1.0, positive=1.0, noise=1.0, count=1)

@@ -1,6 +1,6 @@
-"""Rules from outside nfa: the statements of their records. None of these rules counts as a rule of nfa.
+"""Rules from outside nfa: the privacy statements in their records. No such rule counts as a rule of nfa.
 
-`private: true` is only for rules of nfa, as they are in their files. These tests try to get it in other ways.
+`private: true` is only for rules of nfa that are the same as in their files. These tests try to get it in other ways.
 """
 
 import functools
@@ -73,7 +73,7 @@ def settings(tmp_path):
 
 @pytest.fixture
 def outside(tmp_path, monkeypatch):
-    """Writes a module into the current folder and returns the name of its rule."""
+    """Write a module into the current folder, and return the name of its rule."""
     monkeypatch.chdir(tmp_path)
 
     def write(body, function="rule"):
@@ -109,7 +109,7 @@ def test_a_record_repeats_what_the_module_states_and_warrants_nothing(settings, 
     assert theirs["stated_by"] == name
     assert theirs["mechanism"]["noise_std"] == 3.0
     ours = run(replace(settings, secure=True), tmp_path / "ours")
-    # For a rule from outside, only the grid of the noise is counted. For a rule of nfa, rounding is counted too
+    # For a rule from outside, nfa counts only the grid of the noise. For a rule of nfa, it counts rounding too.
     epsilons = [said["guarantee"]["epsilon"] for said in (theirs, ours["privacy"])]
     assert 1 < epsilons[1] / epsilons[0] < 1 + 1e-4
     assert ours["private"] is True
@@ -130,16 +130,16 @@ def test_a_seeded_record_says_who_states_it(settings, tmp_path, outside):
 
 
 def test_the_mechanism_is_that_of_the_module_named(settings, outside):
-    """The mechanism is that of the named module, not of the module from which a function claims to come."""
+    """The mechanism comes from the module in the settings, even if the function claims another module."""
     prepared = prepare(replace(settings, rule=outside(POSES)))
     assert prepared.privacy.known["statement"].endswith("states no mechanism")
     assert prepared.mechanism is None
 
 
 def test_a_secure_rule_keeps_its_own_noise_of_examples_and_draws_it_from_the_cipher(settings, outside):
-    """A secure rule keeps its own noise of examples and draws it from the cipher.
+    """In a secure run, a rule keeps its own noise for examples and draws it from the cipher.
 
-    The kernel of this noise is for seeded runs. Kernels of either run have their own noise on the sum.
+    The kernel of this noise is for seeded runs only. Both kinds of run use a kernel for the noise on the sum.
     """
     kernels = pytest.importorskip("nfa.kernels.philox", reason="numba is not installed: pip install numba")
     from randomgen import ChaCha
@@ -203,7 +203,7 @@ def test_a_mechanism_that_is_none_gets_a_sentence(settings, outside, mechanism, 
 def test_no_function_reaches_a_rule_as_a_setting(settings, outside):
     """No function reaches a rule as a setting, because only the run chooses kernels.
 
-    No setting names an argument of a rule that is not a JSON value.
+    A setting can set an argument of a rule only to a JSON value.
     """
     for name in names():
         callables = {
@@ -218,7 +218,10 @@ def test_no_function_reaches_a_rule_as_a_setting(settings, outside):
 
 
 def test_rule_and_mechanism_are_given_one_plain_number(settings):
-    """Rule and mechanism get one plain number, because a number that changes at every use is read only once."""
+    """Rule and mechanism get the same plain number.
+
+    An object with a value that changes at every use is read only once.
+    """
 
     class Turning(float):
         def __mul__(self, other):
@@ -231,7 +234,7 @@ def test_rule_and_mechanism_are_given_one_plain_number(settings):
     assert prepared.mechanism.noise_std == 3.0
 
 
-# --- a rule of nfa that differs from its file
+# --- a rule of nfa that was changed after import
 
 
 def evil(*args, **kwargs):
@@ -239,7 +242,7 @@ def evil(*args, **kwargs):
 
 
 def poses(module):
-    """The replacing function, which claims to come from the original module."""
+    """The replacement function, which claims to come from the original module."""
 
     def other(*args, **kwargs):
         return None
@@ -271,7 +274,7 @@ def test_a_rule_of_nfa_that_was_replaced_states_nothing(settings, monkeypatch, n
 
 
 class Short(Dense):
-    """A layer whose terms have larger norms than it states."""
+    """A layer that understates the norms of its terms."""
 
     def norms2(self, dz, h):
         return tuple(1e-12 * n for n in super().norms2(dz, h))
@@ -282,9 +285,9 @@ FLAT = Activation("flat", np.tanh, lambda z: 100 * np.ones_like(z), 0.0, 0.01)
 
 @pytest.mark.parametrize("part, told", [("layer", "a layer Short"), ("phi", "an activation 'flat'")])
 def test_a_network_from_outside_has_no_guarantee_of_nfa(settings, monkeypatch, part, told):
-    """A network from outside has no guarantee of nfa, because its own statements would become the guarantee.
+    """A network from outside has no guarantee of nfa, because the guarantee would depend on the network's own bounds.
 
-    The statements are about its derivatives and norms.
+    These are the bounds on its derivatives and norms.
     """
 
     def build(**given):
@@ -300,7 +303,7 @@ def test_a_network_from_outside_has_no_guarantee_of_nfa(settings, monkeypatch, p
     }
 
 
-# --- the audit of such a rule
+# --- the audit of a rule from outside
 
 
 @pytest.mark.slow

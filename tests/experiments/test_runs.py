@@ -30,7 +30,7 @@ def settings(tiny):
 
 
 def test_a_run_is_the_loop_written_out_by_hand(tiny, tmp_path):
-    """A run is the loop written out by hand: softmax regression on standardised pixels by gradient descent.
+    """A run equals a loop written by hand: softmax regression on standardised pixels by gradient descent.
 
     The loop is ten lines of NumPy.
     """
@@ -62,7 +62,7 @@ def test_a_run_is_the_loop_written_out_by_hand(tiny, tmp_path):
         q /= q.sum(axis=1, keepdims=True)
         assert entry["train_loss"] == pytest.approx(-np.log(q[np.arange(40), y]).mean(), rel=1e-12)
         assert entry["test_accuracy"] == np.mean((x_test @ W.T + b).argmax(axis=1) == y_test)
-        if entry["epoch"] != 3:  # an epoch is measured after epochs 1, 2, 4, 8, ...
+        if entry["epoch"] != 3:  # accuracies are measured after epochs 1, 2, 4, 8, ...
             assert entry["train_accuracy"] == np.mean((x @ W.T + b).argmax(axis=1) == y)
     assert "train_accuracy" not in record["history"][2]
     assert record["train_accuracy"] == record["history"][-1]["train_accuracy"]
@@ -70,9 +70,9 @@ def test_a_run_is_the_loop_written_out_by_hand(tiny, tmp_path):
 
 
 def test_the_training_accuracy_is_of_all_training_examples_at_the_end(tiny, tmp_path):
-    """The training accuracy is that of all training examples at the end, without held-out examples.
+    """The training accuracy is the accuracy on all training examples at the end, without the held-out examples.
 
-    We compare three epochs of full batches with the steps one by one.
+    We compare it with a step-by-step computation of three epochs of full batches.
     """
     whole = tiny_settings(tiny, rule="bp", sampling="none", validation=0.25)
     parts = prepare(whole)
@@ -89,9 +89,9 @@ def test_the_training_accuracy_is_of_all_training_examples_at_the_end(tiny, tmp_
 
 
 def test_a_private_rule_on_all_the_data_divides_by_their_number(settings, tmp_path):
-    """A private rule on all the data divides by their number, and no result depends on the batch size.
+    """If a private rule uses all data in each step, it divides by their number, and the batch size changes nothing.
 
-    The batch size is not part of such a run.
+    The record of such a run contains no batch size.
     """
     private = {"rule": "dp_sgd", "rule_settings": {"C": 0.5, "sigma": 0.25}, "train_examples": 25}
     counted = {"sampling": "none", "adjacency": "add-remove", "delta": 1e-5}
@@ -105,8 +105,8 @@ def test_a_private_rule_on_all_the_data_divides_by_their_number(settings, tmp_pa
 def test_the_history_says_what_share_of_the_last_batch_each_clip_shortened(settings, tmp_path):
     """The history has the share of the last batch that each clip scales down.
 
-    The oracle is the norms of single records' gradients. There is one pass over all of them, so the weights are the
-    first.
+    The oracle is the norms of the gradients of single records. The first epoch is one step on all records, so the norms
+    belong to the first weights.
     """
     one = replace(settings, rule="dp_sgd", sampling="none", epochs=2, adjacency="add-remove", delta=1e-5)
     parts = prepare(replace(one, rule="bp", adjacency=None, delta=None))
@@ -129,7 +129,7 @@ def test_the_record_is_on_disk_whole_and_names_no_place(settings, tmp_path):
     text = (tmp_path / "out" / "dfa-seed1.json").read_text()
     assert json.loads(text) == record
     records.validate(record)
-    assert [p.name for p in (tmp_path / "out").iterdir()] == ["dfa-seed1.json"]  # no checkpoint, and no part of a file
+    assert [p.name for p in (tmp_path / "out").iterdir()] == ["dfa-seed1.json"]  # no checkpoint, no partly written file
     assert record["data"] | {"digest": "", "source": ""} == {
         "name": "tiny",
         "digest": "",
@@ -152,7 +152,7 @@ def test_the_record_is_on_disk_whole_and_names_no_place(settings, tmp_path):
 
 def test_a_record_tells_the_most_memory_that_a_step_held(tiny, tmp_path):
     record = run(tiny_settings(tiny, rule="tests.experiments.own_rules:wasteful"), tmp_path)
-    assert 30_000_000 <= record["timing"]["step_bytes"] <= 30_100_000  # network and batch take a few kB
+    assert 30_000_000 <= record["timing"]["step_bytes"] <= 30_100_000  # the network and the batch take a few kB more
 
 
 def test_a_record_tells_the_processor_time_of_a_step_beside_the_clock_s(tiny, tmp_path):
@@ -172,7 +172,7 @@ def test_what_was_not_measured_or_used_is_not_written(settings, tmp_path):
         "test",
         "accountant",
         "conversion",
-    }  # not settings of this rule
+    }  # these are not settings of this rule
     unused |= {
         "first_weights",
         "adam_eps",
@@ -234,7 +234,7 @@ def test_pixels_are_scaled_by_the_examples_that_are_trained_on(settings):
     assert parts.batches.x.mean(axis=0) == pytest.approx(np.zeros(6), abs=1e-12)
     assert parts.batches.x.std(axis=0) == pytest.approx(np.ones(6), rel=1e-12)
     everything = np.concatenate([parts.batches.x, parts.x_val])
-    assert len(np.unique(everything, axis=0)) == 30  # so no example is in both
+    assert len(np.unique(everything, axis=0)) == 30  # so no example is in both parts
 
 
 def test_a_seed_is_the_run_and_another_seed_another_run(settings, tmp_path):
@@ -317,9 +317,9 @@ def test_a_record_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
 
 
 def test_a_run_that_is_not_tested_looks_at_no_test_example(tmp_path, monkeypatch):
-    """A run without a test reads no test example: other test examples give the same record, except for a digest.
+    """A run without a test reads no test example. Other test examples give the same record, except for a digest.
 
-    The digest is that of the file. The record has no test accuracy.
+    This is the digest of the file. The record has no test accuracy.
     """
     found = []
     for shift in (0.0, 100.0):

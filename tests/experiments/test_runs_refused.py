@@ -1,4 +1,4 @@
-"""A run is refused in one sentence and before anything is written. If it diverges, it ends with a sentence."""
+"""A refused run writes nothing and prints one sentence. A run that diverges ends with one sentence."""
 
 import sys
 from dataclasses import replace
@@ -229,9 +229,9 @@ def test_a_diverging_run_says_step_and_layer_and_leaves_no_record(settings, tmp_
 
 
 def test_an_infinite_loss_at_the_end_of_an_epoch_is_divergence(settings, tmp_path):
-    """An infinite loss at the end of an epoch is a divergence: one full-batch step of size 1e38 overflows outputs.
+    """An infinite loss at the end of an epoch counts as divergence.
 
-    The weights are finite, but the outputs overflow float32.
+    One full-batch step with the learning rate 1e38 gives finite weights and outputs that overflow float32.
     """
     wild = replace(settings, rule="bp", architecture="6-3", sampling="none", lr=3e38, momentum=0.0, epochs=1)
     with pytest.raises(Diverged, match="at step 1 "):

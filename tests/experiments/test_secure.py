@@ -1,6 +1,7 @@
-"""Runs without a seed: where their randomness comes from, the statements of their records, the cost of a lost step.
+"""Runs without a seed: the source of their randomness, the statements of their records, and the epsilon of a lost step.
 
-The draws come from the operating system and differ every time. Every statistical test has a false alarm in 10^9 runs.
+The draws come from the operating system, so they differ every time. Each statistical test fails on correct code once in
+10^9 runs.
 """
 
 import copy
@@ -52,7 +53,7 @@ def killed(settings, folder, monkeypatch, k, **how):
 
 
 def ctrl_c_at(patch, k):
-    """Send Ctrl-C in step k, after which a checkpoint is written."""
+    """Send Ctrl-C in step k. The run then writes a checkpoint."""
     whole = prepared.train
 
     def interrupted(*given, **more):
@@ -74,7 +75,7 @@ def files_of(folder):
 
 @pytest.fixture(autouse=True)
 def state(tmp_path, monkeypatch):
-    """The folder of the user's key."""
+    """A temporary folder for the user's key."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     return tmp_path / "state"
 
@@ -88,7 +89,7 @@ def settings(tmp_path):
 
 
 def test_a_stream_is_the_cipher_under_a_key_of_its_own(monkeypatch):
-    """A stream is the cipher with its own key, compared word by word.
+    """A stream is the cipher with its own key. We compare it word by word.
 
     test_kernels_noise compares `cipher.chacha20` itself with RFC 8439.
     """
@@ -130,11 +131,11 @@ def test_without_the_library_a_sentence(monkeypatch):
 
 @pytest.mark.slow
 def test_the_laws_of_the_draws():
-    """The draws have their laws: uniform, normal and byte values, and no correlation of steps, purposes and draws.
+    """The draws have their laws, and steps, purposes and draws are uncorrelated.
 
-    We use KS tests for uniforms and normals, a chi-square for bytes, and correlations of neighbouring steps, purposes
-    and draws. The keys are new each time, with a false alarm in 10^9 runs. Laws that are 0.06 apart and correlations of
-    0.09 (of normals; 0.4 and 0.7 of first draws) are missed in one of 10^6.
+    We use KS tests for uniforms and normals, a chi-square test for bytes, and correlations of neighbouring steps,
+    purposes and draws. The keys are new in each run, and correct code fails once in 10^9 runs. These errors are missed
+    once in 10^6 runs: a law 0.06 off, a correlation of 0.09 of normals, and one of 0.4 or 0.7 of first draws.
     """
     streams = noise.secure()
     firsts = {purpose: np.array([streams(purpose, t).random() for t in range(300)]) for purpose in noise.SECRET}
@@ -244,7 +245,7 @@ def test_no_record_says_more(settings, tmp_path):
 
 
 def test_no_secure_rule_of_nfa_draws_noise_for_single_examples():
-    """No secure rule of nfa draws noise for single examples; rules that do get its kernel only in seeded runs."""
+    """No secure rule of nfa draws noise for single examples. Such noise has its kernel only in seeded runs."""
     assert {name for name in names() if "add_normal_each" in spec(name).given} >= {"pdfa", "noisy_bp"}
     assert not [name for name in ALLOWED if "add_normal_each" in spec(name).given]
 
@@ -261,7 +262,7 @@ def test_kernels_for_ulr_draw_from_a_cipher(settings):
 
 
 def epsilon_of(record, spent):
-    """The epsilon of this number of steps, or of uses of a record if batches are those of shuffled epochs."""
+    """The epsilon of this number of steps, or of this number of uses of a record if epochs are shuffled."""
     mechanism = Mechanism(**record["privacy"]["mechanism"])
     per_epoch = 1 if mechanism.sampling == "epoch-partition" else None
     return accountant.epsilon(
@@ -271,7 +272,7 @@ def epsilon_of(record, spent):
 
 @pytest.mark.parametrize("sampling, spent", [("epoch-partition", 5), ("without-replacement", 12)])
 def test_every_session_begins_a_fresh_epoch(settings, tmp_path, monkeypatch, sampling, spent):
-    """Every session begins a fresh epoch: after stops at 5 and 9 of 12 steps, a record has up to 2 + 2 + 1 uses.
+    """Every session begins a new epoch. After stops at 5 and 9 of 12 steps, a record has up to 2 + 2 + 1 uses.
 
     There are 3 epochs.
     """
@@ -288,9 +289,9 @@ def test_every_session_begins_a_fresh_epoch(settings, tmp_path, monkeypatch, sam
 
 @pytest.mark.parametrize("tau, spent", [(1.0, 2 + 1), (0.5, None), pytest.param(1 / 40, 80, marks=pytest.mark.slow)])
 def test_partial_passes_interrupted(settings, tmp_path, monkeypatch, tau, spent):
-    """Interrupted partial passes are counted: 80 steps over 40 records, stopped after 50.
+    """Interrupted partial passes are counted: 80 steps over 40 records, interrupted after 50 steps.
 
-    The stop is in the second pass of tau = 1. For tau = 1/2, nothing is proved.
+    With tau = 1, the interruption is in the second pass. For tau = 1/2, no guarantee is proved.
     """
     settings = replace(settings, epochs=2, sampling="partial-passes", tau=tau, batch=1)
     with monkeypatch.context() as patch:
@@ -306,9 +307,9 @@ def test_partial_passes_interrupted(settings, tmp_path, monkeypatch, tau, spent)
 
 
 def test_steps_count_as_spent_once_anything_of_them_may_be_written(settings, tmp_path, monkeypatch):
-    """Steps count as spent when anything about them may be written: after a kill, 7 + 6 steps are counted.
+    """A step counts as spent as soon as a file may contain its result. After a kill, 7 + 6 steps are counted.
 
-    The run is killed while it writes the checkpoint of step 7, and continues from step 6.
+    The run is killed while it writes the checkpoint of step 7, and continues after step 6.
     """
     whole = checkpoint.save_checkpoint
 
@@ -329,7 +330,7 @@ def test_steps_count_as_spent_once_anything_of_them_may_be_written(settings, tmp
 
 
 def test_the_sentence_of_a_divergence_is_counted(settings, tmp_path, monkeypatch):
-    """The sentence of a divergence is counted, because it reveals the step with infinite weights or NaN."""
+    """The step that diverges is counted, because the message reveals that its weights are infinite or NaN."""
     whole = prepared.train
 
     def diverging(*given, **more):
@@ -344,7 +345,7 @@ def test_the_sentence_of_a_divergence_is_counted(settings, tmp_path, monkeypatch
 
 
 def test_the_command_counts_what_its_interruptions_cost(tmp_path, monkeypatch, capsys):
-    """The command counts the cost of its interruptions: Ctrl-C after steps 1, 3 and 5 allows 1 + 2 + 2 + 1 uses.
+    """The command counts the uses of a record: with Ctrl-C in steps 1, 3 and 5, they are 1 + 2 + 2 + 1.
 
     There are six steps, two per epoch. Without interruptions, a record has 3 uses.
     """
@@ -365,7 +366,7 @@ def test_the_command_counts_what_its_interruptions_cost(tmp_path, monkeypatch, c
     assert record["privacy"]["sessions"] == [[1, 1], [2, 2], [4, 2], [6, 1]]
     said = record["privacy"]["guarantee"]["epsilon"]
     assert said == pytest.approx(epsilon_of(record, 6), rel=1e-12)
-    assert hockey_stick_gaussian(epsilon=said, noise_multiplier=0.2 / 6**0.5) <= 1e-5  # in real numbers
+    assert hockey_stick_gaussian(epsilon=said, noise_multiplier=0.2 / 6**0.5) <= 1e-5  # the exact delta
 
 
 def test_nothing_written_is_nothing_spent(settings, tmp_path, monkeypatch):
@@ -397,7 +398,7 @@ def test_a_checkpoint_without_its_account_is_refused(settings, tmp_path, monkeyp
 
 
 def test_a_note_of_a_run_begun_afresh_does_not_pass_for_that_of_an_older_checkpoint(settings, tmp_path, monkeypatch):
-    """The note of a run that begins afresh is not accepted as that of an older checkpoint.
+    """If a run begins again, its note is not accepted together with an older checkpoint.
 
     We use --no-resume with a checkpoint of 6 steps, and kill the run after the note of its first step.
     """
@@ -451,7 +452,7 @@ def test_a_seed_is_refused(settings):
 
 
 def replace_data(path):
-    """Other data with the same name: the last training example has another label."""
+    """Write other data with the same name, in which the last training example has another label."""
     with np.load(path) as old:
         arrays = dict(old)
     arrays["y_train"][-1] = (arrays["y_train"][-1] + 1) % 3
@@ -516,13 +517,13 @@ def test_another_conversion_of_a_finished_run_is_called_by_its_name(secure, sett
     assert main.main([*words, "--conversion", "canonne2020"]) == 2
     told = capsys.readouterr().err
     assert "this command would compute epsilon by the conversion canonne2020: give --conversion mironov2017" in told
-    assert main.main(words) == (2 if secure else 0)  # a seeded record is reported as it is
+    assert main.main(words) == (2 if secure else 0)  # the record of a seeded run is reported as it is
     assert "edited" not in capsys.readouterr().err
     assert files_of(out) == before
 
 
 SMALLEST, RDP, PLD, PAPERS = [], ["--accountant", "rdp"], ["--accountant", "pld"], ["--conversion", "mironov2017"]
-SAYS = {  # recorded and requested values: the first words of the refusal, and the remedy
+SAYS = {  # recorded and requested values, the first words of the refusal, and the remedy
     "smallest, rdp": (SMALLEST, RDP, "by the smallest bound that is proved, but", "leave out --accountant rdp, or"),
     "smallest, conversion": (
         SMALLEST,
@@ -557,9 +558,9 @@ def test_another_accountant_of_a_finished_run_is_called_by_its_name(said, secure
 
 @pytest.mark.parametrize("secure", [True, False])
 def test_a_record_of_an_earlier_version_keeps_its_epsilon(secure, settings, tmp_path, monkeypatch):
-    """A record of an earlier version keeps its epsilon, although only Renyi divergences were used.
+    """A record of an earlier version keeps its epsilon, although that version used only Renyi divergences.
 
-    They are also a proof. This run has two sessions.
+    Renyi divergences also prove a guarantee. This run has two sessions.
     """
     settings = replace(settings, secure=secure or None)
     old = replace(settings, accountant="rdp")
@@ -591,9 +592,9 @@ def test_an_interrupted_run_of_an_earlier_version_goes_on_and_is_counted_anew(se
 
 
 def test_with_its_key_a_run_goes_on_elsewhere(settings, tmp_path, monkeypatch, state):
-    """With its key, a run continues on another machine: we copy the folder, the data and the key.
+    """A run continues on another machine if the key is there. We copy the folder, the data and the key.
 
-    The key is then in the state folder of the other machine.
+    The state folder of the other machine contains the key.
     """
     killed(settings, tmp_path / "out", monkeypatch, 5)
     shutil.copytree(tmp_path / "out", tmp_path / "there" / "out")
@@ -646,11 +647,11 @@ def test_no_record_is_kept_with_the_key(place, settings, tmp_path):
 @pytest.mark.parametrize("kernels", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["numpy", "kernels"])
 @pytest.mark.parametrize("name", ALLOWED)
 def test_a_step_is_released_on_the_grid_that_is_stated(name, kernels, settings, monkeypatch):
-    """A step is released on the stated grid: each entry is an integer in units of the grid.
+    """A step is released on the stated grid: each entry is an integer multiple of the unit of the grid.
 
-    The noise of two draws has the std of the mechanism: false alarm 2e-9.
+    The noise of two draws has the std of the mechanism. Correct code fails with probability 2e-9.
     """
-    monkeypatch.setattr(company, "check", lambda *_, **__: None)  # this check of NumPy's products is not tested here
+    monkeypatch.setattr(company, "check", lambda *_, **__: None)  # that check is not needed here
     rule = spec(name)
     given = rule_settings.values(rule, {"m": 8}, bound=1.0, positive=0.5, noise=3.0, count=4)
     run_settings = {one.name: given[one.name] for one in rule.settings if one.name in given and one.name != "m"}
@@ -684,14 +685,15 @@ def test_a_step_is_released_on_the_grid_that_is_stated(name, kernels, settings, 
     ids=["NumPy, float32", "Philox", "NumPy, float64", "ChaCha20"],
 )
 def test_low_order_bits_tell_neighbours_apart(add_normal, dtype):
-    """Low-order bits of a float distinguish neighbours, so a secure run needs the grid.
+    """The low-order bits of a float distinguish neighbours, so a secure run needs the grid.
 
-    The noise g has std 10, on the value 0 or 1. By the theorem, an event has at most e times the probability under the
-    other value, and a delta below 1e-20. But |y| < 1/4, with a bit below those of numbers near 1, is impossible for y =
-    1 + g, because g is near -1. For y = g it has the probability 0.0159, four fifths of that of |y| < 1/4.
+    The noise g has std 10, and the value is 0 or 1. By the theorem, an event has at most e times its probability under
+    the other value, plus a delta below 1e-20. The event is |y| < 1/4 with a nonzero bit below those of the floats near
+    1. For y = 1 + g, this event is impossible, because g is near -1. For y = g, its probability is 0.0159, four fifths
+    of the probability of |y| < 1/4.
     """
     assert hockey_stick_gaussian(epsilon=1, noise_multiplier=10) < 1e-20
-    grid = 2.0 ** (-24 if dtype is np.float32 else -53)  # the grid of the floats from 1/2 to 1
+    grid = 2.0 ** (-24 if dtype is np.float32 else -53)  # the spacing of the floats from 1/2 to 1
     draws, counts = 200_000, []
     for value in (0, 1):
         y = np.full(draws, value, dtype)
@@ -702,13 +704,13 @@ def test_low_order_bits_tell_neighbours_apart(add_normal, dtype):
     assert counts[0] > 0.8 * expected
 
 
-# --- a record that overflows
+# --- an overflow in one record
 
 
 def test_a_record_that_overflows_neither_ends_a_secure_run_nor_is_told(settings, tmp_path):
-    """A record that overflows neither ends a secure run nor is reported, although its pass gives NaN.
+    """A record that overflows does not end a secure run and is not reported, although its pass gives NaN.
 
-    The output and the files of the run have the form of the run without it.
+    The record and the history have the same entries with and without this overflow.
     """
     content = dict(np.load(settings.dataset))
     told = []
@@ -747,9 +749,9 @@ def test_an_edited_record_is_not_answered_with(settings, tmp_path):
 
 
 def test_a_secure_run_asks_for_each_draw_once_and_in_order(settings, tmp_path, monkeypatch):
-    """A secure run requests each draw once and in order, for every counted sampling.
+    """A secure run requests each draw once, for every sampling scheme that is counted.
 
-    The run is interrupted, with a rule that needs three examples, and compiled.
+    In each scheme, we test a whole run, and a run that is interrupted and resumed.
     """
     asked, alive = [], []
     whole = noise.SecureStreams.__call__
@@ -757,7 +759,7 @@ def test_a_secure_run_asks_for_each_draw_once_and_in_order(settings, tmp_path, m
     def noted(streams, purpose, t=0):
         if purpose in noise.SECRET:
             asked.append((id(streams), purpose, t))
-            alive.append(streams)  # so that no other stream gets its id
+            alive.append(streams)  # keeps the stream alive, so that no other stream gets its id
         return whole(streams, purpose, t)
 
     monkeypatch.setattr(noise.SecureStreams, "__call__", noted)
@@ -771,4 +773,4 @@ def test_a_secure_run_asks_for_each_draw_once_and_in_order(settings, tmp_path, m
             run(given, folder / "killed")
     assert len(set(asked)) == len(asked)
     noises = [t for _, purpose, t in asked if purpose == "noise"]
-    assert 0 not in noises  # the test call before the first step uses no draw of it
+    assert 0 not in noises  # the test call before the first step uses no noise of the stream

@@ -1,7 +1,7 @@
-"""A secure run's files and output: released steps, accuracies on public examples, and facts that were public before.
+"""The files and the output of a secure run: released steps, accuracies on public examples, and public facts.
 
-Two runs are trained on data sets that differ in one record. Their randomness is the same, and so are their released
-steps. Then everything else that they write must be the same too, except the codes under the user's key.
+We train on two data sets that differ in one record, with the same randomness and the same released steps. Everything
+else that the two runs write must then be equal, except the codes under the user's key.
 """
 
 import json
@@ -63,7 +63,7 @@ NEIGHBOURS = [*REPLACED, added, removed]
 
 
 def of_change(change):
-    """The settings for which two data sets are neighbours. The public number of records is 40."""
+    """The settings under which the two data sets are neighbours. The public number of records is 40."""
     if change in REPLACED:
         return PRIVATE
     return PRIVATE | {"adjacency": "add-remove", "sampling": "poisson", "records": 40}
@@ -71,7 +71,7 @@ def of_change(change):
 
 @pytest.fixture(autouse=True)
 def same_draws(tmp_path, monkeypatch):
-    """One key for batches and noise, one salt, and steps that release the same for any examples."""
+    """One key for batches and noise, one salt, and steps with the same release for any examples."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setattr(noise.os, "urandom", lambda n: bytes(range(n)))
     monkeypatch.setattr(keyed_digest.secrets, "token_hex", lambda n: "5a" * n)
@@ -87,7 +87,7 @@ def same_draws(tmp_path, monkeypatch):
 
 
 def neighbours(folder, change):
-    """The data of the tests and their neighbour, with the same name in two folders."""
+    """The data of the tests or their neighbour, in a folder of its own. The file name is the same."""
     folder.mkdir()
     write_data(folder / "some.npz")
     with np.load(folder / "some.npz") as file:
@@ -99,7 +99,7 @@ def neighbours(folder, change):
 
 
 def without_codes(content):
-    """The bytes of a file without codes under the user's key, which all have the same size."""
+    """The bytes of a file without the codes under the user's key. All codes have the same size."""
     return CODE.sub(lambda found: b"c" * len(found[0]), content)
 
 
@@ -115,7 +115,7 @@ def arrays_of(path):
 @pytest.mark.parametrize("change", NEIGHBOURS)
 @pytest.mark.parametrize("activation", ["tanh", "relu"])
 def test_neighbours_write_the_same_files(change, activation, tmp_path, monkeypatch):
-    """Neighbours write the same files: the record of a whole run, and the checkpoint and note after every step."""
+    """Neighbours write the same files: the record of a whole run, and the checkpoint and the note after every step."""
     found = []
     for name, one in (("one", None), ("other", change)):
         folder = tmp_path / name
@@ -140,7 +140,10 @@ def test_neighbours_write_the_same_files(change, activation, tmp_path, monkeypat
 
 @pytest.mark.parametrize("change", NEIGHBOURS)
 def test_neighbours_print_the_same_lines(change, tmp_path, monkeypatch, capsys):
-    """Neighbours print the same lines, as a table and as JSON, and on standard error, which is not a terminal here."""
+    """Neighbours print the same lines: as a table, as JSON, and on standard error.
+
+    Standard error is not a terminal in this test.
+    """
     words = "train --secure --rule dp_sgd --net 6-5-4-3 --batch 10 --epochs 3 --pixels as-is --set C=1 --set sigma=3"
     words += " --dtype float64"
     own = of_change(change)
@@ -158,7 +161,9 @@ def test_neighbours_print_the_same_lines(change, tmp_path, monkeypatch, capsys):
 
 
 def test_the_difference_would_be_seen(tmp_path):
-    """The test would see a difference: in seeded runs with full batches, losses and clipped shares differ."""
+    """The tests would detect a difference: in seeded runs with full batches, the losses and the clipped
+    shares differ.
+    """
     found = []
     for name, one in (("one", None), ("other", grown)):
         own: dict = {"rule_settings": {"C": 4.0, "sigma": 3.0}, "batch": 40, "activation": "relu", "secure": None}
@@ -169,7 +174,7 @@ def test_the_difference_would_be_seen(tmp_path):
 
 
 def test_all_that_a_secure_record_holds(tmp_path):
-    """The names of everything in a secure record. For each addition, check if it comes from training examples."""
+    """The names of all entries of a secure record. Before you add one, check if it comes from training examples."""
     settings = tiny_settings(neighbours(tmp_path / "one", None), **PRIVATE)
     record = run(settings, tmp_path / "out")
     assert set(record) == {*records.FIELDS, "kernels", "seal"}
@@ -179,7 +184,7 @@ def test_all_that_a_secure_record_holds(tmp_path):
 
 
 def test_no_checkpoint_of_a_secure_run_holds_what_its_rule_computed_of_examples(tmp_path, monkeypatch):
-    """No checkpoint of a secure run contains what its rule computed from examples: the state has no "clipped".
+    """No checkpoint of a secure run contains values that its rule computed from examples: the state has no "clipped".
 
     We test every rule with a guarantee that a secure run accepts.
     """

@@ -79,9 +79,9 @@ def test_every_setting_has_a_meaning_and_stands_in_the_help_of_train(capsys):
 
 
 def test_the_folder_of_the_data_means_the_same_for_every_command():
-    """The folder of the data means the same for every command; only this setting is written twice.
+    """The folder of the data has the same meaning for every command.
 
-    It is also an option of other commands.
+    Other commands declare this option too, so its help text exists twice.
     """
     (meaning,) = (one.meaning for one in declared(Settings) if one.name == "data_dir")
     assert get_args(terminal.DataDir)[1].help == meaning
@@ -187,7 +187,9 @@ def test_parameters_of_a_rule_must_have_names():
 
 
 def test_what_adam_adds_to_its_root_is_part_of_a_run_only_where_it_is_set():
-    """The constant in Adam's denominator is part of a run only if it is set, so older records keep their runs."""
+    """The constant in Adam's denominator is part of a run only if it is set, so older records still
+    match their runs.
+    """
     plain, other = Settings(optimizer="adam"), Settings(optimizer="adam", adam_eps=0.5)
     assert "adam_eps" not in plain.to_json()
     assert other.to_json() == plain.to_json() | {"adam_eps": 0.5}
@@ -207,9 +209,9 @@ def test_what_adam_adds_to_its_root_is_part_of_a_run_only_where_it_is_set():
 @pytest.mark.parametrize("kernels", [True, False])
 @pytest.mark.parametrize("given, eps", [({}, 1e-8), ({"adam_eps": 0.5}, 0.5)])
 def test_the_first_step_of_adam_has_the_eps_of_its_run(given, eps, kernels):
-    """The first step of Adam has the eps of its run: eta g / (|g| + eps), in float64.
+    """The first step of Adam uses the eps of the run: eta g / (|g| + eps), in float64.
 
-    Both biases are 1 - beta.
+    In the first step, both bias corrections are 1 - beta.
     """
     settings = Settings(
         rule="bp", architecture="784-10", init="zeros", optimizer="adam", lr=0.1, kernels=kernels, **given

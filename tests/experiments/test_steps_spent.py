@@ -1,8 +1,7 @@
 """No record is used more often than an interrupted run counts, for every possible draw of the samplers.
 
-A session draws with its own key, so the largest number of uses of a record is the sum over the sessions. We find the
-largest number of each session by enumerating the draws of the real sampler for one record, because all records are
-equivalent.
+Each session draws with its own key, so the largest number of uses of a record is a sum over the sessions. For each
+session, we enumerate the draws of the real sampler. One record is enough, because all records are equivalent.
 """
 
 import itertools
@@ -25,9 +24,9 @@ from nfa.privacy.theorems import COVERAGE
 from nfa.sampling import ALL_RECORDS, SAMPLERS, SCHEMES
 
 DELTA = 1e-5
-TOTAL, INTERRUPTIONS = 10, 3  # steps, at most
+TOTAL, INTERRUPTIONS = 10, 3  # the largest number of steps, and of interruptions
 
-# Steps per epoch -> n records in batches of m. The last batch is smaller if m does not divide n.
+# Steps per epoch -> n records in batches of m. The last batch of an epoch is smaller if m does not divide n.
 EPOCHS = {1: (2, 2), 2: (3, 2), 3: (5, 2), 4: (4, 1)}
 PARTITIONS = {
     **{f"{E} steps an epoch": (E, n, lambda x, streams, m=m: sampling.EpochPartition(x, x, m, streams))
@@ -44,10 +43,10 @@ AFRESH = {
 
 
 def schedules(total, interruptions, lossy, done=0):
-    """Every way to take the steps after `done`: sessions, each with its first step and its number of spent steps.
+    """Every way to take the steps after `done`: the sessions, each with its first step and its number of spent steps.
 
-    A session is interrupted after its last step or, if lossy, continues from any earlier checkpoint. Then steps are
-    repeated.
+    The next session continues after the last step. If lossy, it continues from any earlier checkpoint, and repeats
+    steps.
     """
     yield [(done + 1, total - done)]
     for spent in range(done + 1, total + 1) if interruptions else ():
@@ -57,7 +56,7 @@ def schedules(total, interruptions, lossy, done=0):
 
 
 def most_uses_in_a_session(name, first, steps):
-    """The number of uses of record 0, over the draws of the sampler.
+    """The largest number of uses of record 0 over the draws of the sampler.
 
     A rotation moves record 0 to each place of a shuffle.
     """
@@ -90,13 +89,13 @@ def mechanism(batches, **other):
 
 
 def epsilon_of_uses(uses, conversion=None):
-    """The epsilon of this number of releases of all the data, because uses of a record are such releases."""
+    """The epsilon of this number of releases of all the data. Each use of a record counts as such a release."""
     release = mechanism(sampling.Full(np.zeros((1, 1)), np.zeros((1, 1))))
     return accountant.epsilon([(release, uses)], delta=DELTA, conversion=conversion).epsilon
 
 
 def account(said, schedule):
-    """The privacy part of the record that the last of these sessions writes."""
+    """The privacy part of the record after the last of these sessions."""
     spent = []
     for first, steps in schedule:
         parts = SimpleNamespace(privacy=said, align_every=None, settings=Settings(), net=None)
@@ -110,7 +109,7 @@ def account(said, schedule):
     "name", [pytest.param(name, marks=[pytest.mark.slow] * (PARTITIONS[name][0] != 2)) for name in PARTITIONS]
 )
 def test_every_schedule_is_counted_by_the_most_uses_of_a_record(name):
-    """The count of every schedule is the largest number of uses of a record, which a draw attains."""
+    """For every schedule, the count equals the largest number of uses of a record over all draws."""
     most, right, said = cache(most_uses_in_a_session), cache(epsilon_of_uses), statement(name)
     seen = 0
     for total in range(1, TOTAL + 1):
@@ -119,7 +118,7 @@ def test_every_schedule_is_counted_by_the_most_uses_of_a_record(name):
             found = account(said, schedule)["guarantee"]["epsilon"]
             assert abs(found / right(uses) - 1) < 1e-12, (schedule, uses)  # rounding of the sum of curves
             seen += 1
-    assert seen == 385  # subsets of at most three of the total - 1 possible stops
+    assert seen == 385  # the number of subsets of at most three of the total - 1 possible stops, summed over all totals
 
 
 @pytest.mark.slow
@@ -144,12 +143,13 @@ def test_schedules_by_hand(E, lengths, uses):
 
 
 def test_the_true_delta_of_six_uses_is_within_what_is_said():
-    """The true delta of six uses is within the statement: sessions of 1, 2, 2 and 1 steps, multiplier 0.2.
+    """The true delta of six uses is at most the stated delta: sessions of 1, 2, 2 and 1 steps, noise multiplier 0.2.
 
-    There are two steps per epoch. Four uses would be (97.99, 1e-5).
+    There are two steps per epoch. Four uses would give epsilon 97.99 at delta 1e-5, where the delta of six uses is
+    above 1.9e-4.
     """
     said = account(statement("2 steps an epoch"), [(1, 1), (2, 2), (4, 2), (6, 1)])["guarantee"]["epsilon"]
-    one_of_six = 0.2 / 6**0.5  # multiplier of the Gaussian release equivalent to six uses
+    one_of_six = 0.2 / 6**0.5  # noise multiplier of the single Gaussian release that is equivalent to six uses
     assert hockey_stick_gaussian(epsilon=said, noise_multiplier=one_of_six) <= DELTA
     four = epsilon_of_uses(4, "mironov2017")
     assert four == pytest.approx(97.99, abs=0.01)
@@ -161,9 +161,9 @@ def test_the_true_delta_of_six_uses_is_within_what_is_said():
 
 @pytest.mark.parametrize("name", AFRESH)
 def test_steps_counted_one_by_one_are_drawn_one_by_one(name):
-    """Steps that are counted one by one are drawn one by one, so every session's steps count.
+    """If steps are counted one by one, each step has its own draw, so the steps of all sessions count.
 
-    They come from a stream that no other step uses, for any start of the session.
+    Each draw comes from a stream that no other step uses, for any first step of the session.
     """
     x, asked = np.zeros((8, 1)), []
 

@@ -1,4 +1,4 @@
-"""Runs that stop after some of their epochs: their statements. They continue as if they had never stopped."""
+"""Runs that stop after some of their epochs: their statements, and how they continue as if they had not stopped."""
 
 import json
 import logging
@@ -40,12 +40,12 @@ def tiny(tmp_path_factory):
 
 @pytest.fixture
 def tiny_table(tiny):
-    """BP and DFA, three epochs of four steps, with the picture of the real table."""
+    """An experiment with BP and DFA, three epochs of four steps, and the picture of the real table."""
     return partial(engine.reproduce, replace(tiny_experiment(tiny), picture=TABLE1.picture), seeds=2)
 
 
 def saved(folder, cell="dfa-seed1"):
-    """All arrays of a checkpoint, and its header without the seconds."""
+    """All arrays of a checkpoint, and its header without the times."""
     with np.load(folder / f"{cell}.ckpt.npz") as file:
         arrays = {name: file[name].tobytes() for name in file.files}
     header = json.loads(arrays.pop("header"))
@@ -59,9 +59,9 @@ def saved(folder, cell="dfa-seed1"):
 @pytest.mark.parametrize("kernels", [pytest.param(True, marks=pytest.mark.slow), False])
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_stopped_after_any_epochs_and_taken_further_it_has_the_same_bits(variant, kernels, tiny, tmp_path):
-    """A run that stops after any epochs and continues is bitwise identical: weights, memory, state and record.
+    """A run that stops after any epoch and continues is bitwise identical to the uninterrupted run.
 
-    We compare weights, the optimizer's memory and the rule's state at every stop, and the record at the end.
+    We compare the weights, the optimizer's memory and the rule's state at every stop, and the record at the end.
     """
     settings = tiny_settings(tiny, kernels=kernels, **VARIANTS[variant])
     whole = untimed(run(settings, tmp_path / "whole"))
@@ -81,9 +81,10 @@ def test_stopped_after_any_epochs_and_taken_further_it_has_the_same_bits(variant
 
 
 def test_epsilon_is_that_of_the_steps_done_and_the_noise_that_of_the_whole_run(tiny, tmp_path):
-    """Epsilon is that of the steps done, and the noise is that of the whole run.
+    """Epsilon is that of the finished steps, and the noise is that of the whole run.
 
-    Epsilon equals that of a run with this number of epochs and the same noise. A target is reached at the end.
+    Epsilon equals that of a run with this number of epochs and the same noise. A requested epsilon is reached only at
+    the end.
     """
     stopped = run(tiny_settings(tiny, **NOISY), tmp_path / "stopped", until=1)
     short = run(tiny_settings(tiny, **NOISY | {"epochs": 1}), tmp_path / "1")
@@ -96,7 +97,7 @@ def test_epsilon_is_that_of_the_steps_done_and_the_noise_that_of_the_whole_run(t
     assert found[0]["settings"] == found[1]["settings"]
     epsilons = [record["privacy"]["guarantee"]["epsilon"] for record in found]
     assert epsilons[0] < epsilons[1] <= 3.0
-    assert epsilons[1] >= 3 * (1 - 1e-3)  # as precise as the search for the noise
+    assert epsilons[1] >= 3 * (1 - 1e-3)  # the precision of the search for the noise
 
 
 def test_killed_on_the_way_to_the_stop_and_between_checkpoint_and_record(tiny, tmp_path, monkeypatch):
@@ -108,8 +109,8 @@ def test_killed_on_the_way_to_the_stop_and_between_checkpoint_and_record(tiny, t
         with pytest.raises(Killed):
             run(settings, tmp_path / "out", until=2, checkpoint_every=0)
     assert records.read(tmp_path / "out/dfa-seed1.json")["stopped"] == {"epochs": 1, "of": 3}
-    assert run(settings, tmp_path / "out", until=1)["steps"] == 4  # it already has the requested epochs
-    assert saved(tmp_path / "out")[1]["t"] == 6  # later steps stay
+    assert run(settings, tmp_path / "out", until=1)["steps"] == 4  # the run already has the requested epochs
+    assert saved(tmp_path / "out")[1]["t"] == 6  # the later steps stay in the checkpoint
 
     def no_disk(*_):
         raise OSError(28, "No space left on device")
@@ -123,7 +124,7 @@ def test_killed_on_the_way_to_the_stop_and_between_checkpoint_and_record(tiny, t
 
 
 def test_fewer_epochs_than_there_are_are_refused(tiny, tmp_path, monkeypatch):
-    """Fewer epochs than the run already has are refused.
+    """A request for fewer epochs than the run already has is refused.
 
     We test a stopped run, a finished run, and a run that was interrupted in the middle of an epoch.
     """
@@ -229,11 +230,14 @@ def test_a_table_stops_says_so_and_is_taken_further(kernels, tiny_table, tmp_pat
     assert "topped" not in (tmp_path / "out/REPORT.md").read_text()
     assert "topped" not in title(tmp_path / "out/figure.png")
     assert not list((tmp_path / "out").glob("*.ckpt.npz"))
-    assert tiny_table(out=tmp_path / "out", kernels=kernels, epochs=7).rows == whole.rows  # no run has over 3
+    assert tiny_table(out=tmp_path / "out", kernels=kernels, epochs=7).rows == whole.rows  # no run has over 3 epochs
 
 
 def test_stopped_at_different_numbers_of_epochs(tiny, tmp_path):
-    """Runs that stop at different numbers of epochs: each stops in its own schedule, and shorter runs are whole."""
+    """In a table, runs may have different numbers of epochs. A run with fewer epochs than the stop is complete.
+
+    Here one run has 2 epochs and the other has 3. The table stops after 2 epochs.
+    """
     experiment = tiny_experiment(tiny)
 
     def cells(scale, seeds):
@@ -257,7 +261,7 @@ def test_a_table_refuses_fewer_epochs_before_training(tiny_table, tmp_path):
 
 
 def test_a_plan_counts_the_epochs_that_are_asked_for_less_those_done(tiny, tmp_path):
-    """A plan counts the requested epochs minus those done, so the second of 2 epochs takes half of the time.
+    """A plan counts the requested epochs minus the finished epochs, so the second of 2 epochs takes half of the time.
 
     A hundred-thousandth of the epochs takes less than a tenth of the time.
     """
@@ -290,11 +294,11 @@ def test_what_is_computed_from_formulas_has_no_epochs(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-# The pictures of the papers' items
+# The pictures of the experiments
 
 
 def title(path):
-    """The text chunk Title of a PNG, read by its specification: size, name, data, checksum."""
+    """The text chunk Title of a PNG, read as its specification defines it: size, name, data, checksum."""
     content, at = path.read_bytes(), 8
     while at < len(content):
         (length,), name = struct.unpack(">I", content[at : at + 4]), content[at + 4 : at + 8]
@@ -307,7 +311,7 @@ def title(path):
     raise AssertionError(f"{path} has no title")
 
 
-# Items without a folder have no committed runs. For their pictures we use a record of another item.
+# Experiments without a folder have no committed runs. For their pictures, we use a record of another experiment.
 TRAINED = [
     ("berthier2019:fig10", "published", "paper", "berthier2019-fig10-paper"),
     ("berthier2019:fig11", "published", "paper", "berthier2019-fig11-paper"),
@@ -334,7 +338,7 @@ DONORS = ("lee2020-fig2-small", "dp-bp-0.01-sound-seed1"), ("ours-trials", "dp-s
 
 
 def of_committed(experiment, scale, folder):
-    """Cells and records. We change each record to an earlier stop, in the entries that rows and pictures read."""
+    """Cells and records. We change each record to an earlier stop, in the entries that rows and pictures use."""
     other, one = DONORS[experiment.id.startswith("ours:")]
     kept = ROOT / "results" / (folder or other)
     found = {record["cell"]: record for record in records.in_folder(kept)}
@@ -352,9 +356,9 @@ def of_committed(experiment, scale, folder):
 
 
 def test_every_item_that_trains_is_held_to_it():
-    """The tests cover every item that trains, except two kinds of runs that cannot stop after some of their epochs.
+    """The tests cover every experiment that trains, except two kinds that cannot stop after some of their epochs.
 
-    These are runs of a single epoch, and runs that other runs follow.
+    These are experiments with runs of a single epoch, and experiments in which one run follows another run.
     """
     found = {id: index.find(id) for id in index.EXPERIMENTS}
     trained = {id: item.cells("paper", [1]) for id, item in found.items() if isinstance(item, Experiment)}
@@ -366,7 +370,7 @@ def test_every_item_that_trains_is_held_to_it():
 @pytest.mark.slow
 @pytest.mark.parametrize("item, variant, scale, folder", TRAINED)
 def test_rows_report_and_picture_of_stopped_runs_say_so(item, variant, scale, folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(equal_epsilon, "_tight", lambda *_: None)  # it takes seconds and does not matter here
+    monkeypatch.setattr(equal_epsilon, "_tight", lambda *_: None)  # it takes seconds and is not needed here
     experiment = index.find(item, variant)
     trained = of_committed(experiment, scale, folder)
     rows = report.rows(experiment, trained)

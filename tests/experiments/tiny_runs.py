@@ -27,7 +27,7 @@ def write_data(path):
 
 
 def tiny_settings(path, **more):
-    """A run of 3 epochs with 4 steps each."""
+    """The settings of a run of 3 epochs with 4 steps each."""
     given = {"architecture": "6-5-4-3", "batch": 10, "epochs": 3, "feedback_scale": 0.5, "lr": 0.1}
     if is_own(path):
         given |= {"classes": "3", "records": 40}
@@ -35,7 +35,7 @@ def tiny_settings(path, **more):
 
 
 def untimed(record):
-    """The part of a record that must not depend on the time or on the number of runs."""
+    """The record without its timing, which may differ between equal runs."""
     return {name: value for name, value in record.items() if name != "timing"}
 
 

@@ -1,4 +1,4 @@
-"""Features of every kind are bitwise a function of the example alone; random layers and light by other methods."""
+"""Features of every kind depend bitwise on the example alone; random layers and light agree with other methods."""
 
 import hashlib
 
@@ -40,7 +40,7 @@ def test_every_kind_is_found_and_tried_here():
 @pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize("product", [kinds.product_alone, rows.matmul])
 def test_the_features_of_an_example_are_its_own_alone(text, dtype, product, monkeypatch):
-    """The features of an example depend only on this example: permuted, in other batches, on several threads.
+    """The features of an example depend only on this example: in another order, in other batches, on several threads.
 
     We also leave out the other examples or change them.
     """
@@ -86,7 +86,9 @@ def test_random_layers_are_the_hidden_layers_of_a_network(name):
 
 
 def test_random_layers_have_the_law_of_the_first_weights():
-    """Random layers have the law of the first weights: the draws of a network's weights from an equal generator."""
+    """Random layers have the law of first weights: the draws are those of a network's weights with an
+    equal generator.
+    """
     features = made("random:40,16", init="uniform-fan-in", seed=3)
     net = mlp([216, 40, 16], tanh, rng=np.random.default_rng(3), init="uniform-fan-in")
     for l in (1, 2):
@@ -95,9 +97,9 @@ def test_random_layers_have_the_law_of_the_first_weights():
 
 
 def test_light_is_that_of_the_simulated_device():
-    """Light features are those of the simulated device, on binary images, which the device can display.
+    """Light features are those of the simulated device, for binary images, which the device can display.
 
-    The device's camera is as close as it allows for the same light.
+    We standardise the intensities of each image, and compare to 1e-6.
     """
     x = (np.random.default_rng(2).uniform(size=(6, 30)) < 0.4).astype(float)
     features = made("optical:500", shape=(30,), seed=4)
@@ -107,9 +109,9 @@ def test_light_is_that_of_the_simulated_device():
 
 
 def test_the_mean_intensity_is_1_and_a_camera_reads_it():
-    """The mean intensity is 1, and a camera reads it: saturation at 1 cuts 1/e of the pixels.
+    """The mean intensity is 1, so a camera that saturates at 1 cuts 1/e of the pixels.
 
-    The false alarm is 1e-9 by the exact binomial law.
+    Correct code fails with probability 1e-9, by the exact binomial law.
     """
     features, x = made("optical:20000,saturation=1", shape=(30,)), 7.5 * images(1, shape=(30,))
     found = features(x)[0]

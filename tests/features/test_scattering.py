@@ -1,4 +1,4 @@
-"""Scattering compared with kymatio and with sums in space; its standardisation compared with a loop."""
+"""Scattering compared with kymatio and with sums over pixels, and its standardisation compared with a loop."""
 
 import numpy as np
 import pytest
@@ -34,9 +34,9 @@ def test_coefficients_and_filters_equal_those_of_kymatio(shape, out):
 
 @pytest.mark.peers
 def test_it_is_kymatio_as_installed_up_to_float32():
-    """The features equal those of kymatio as installed, up to float32.
+    """The features equal those of kymatio as installed, to the precision of float32.
 
-    kymatio's filters are float32, and it divides by 2 times 3.1415 instead of 2 pi.
+    The filters of kymatio are float32, and it divides by 2 times 3.1415 instead of 2 pi.
     """
     oracle = kymatio_scattering.as_installed((28, 28), J, L)
     x = np.random.default_rng(1).uniform(size=(4, 28, 28))
@@ -44,9 +44,9 @@ def test_it_is_kymatio_as_installed_up_to_float32():
 
 
 def test_the_finest_coefficients_are_sums_in_space():
-    """The finest coefficients are |x * psi| * phi by definition, pixel by pixel on the padded image.
+    """The finest coefficients are |x * psi| * phi. We compute this definition pixel by pixel on the padded image.
 
-    Opposite edges of the padded image are connected.
+    The padded image is periodic.
     """
     x = np.random.default_rng(2).standard_normal((8, 8))
     padded = np.pad(x, 4, mode="reflect")  # 16 x 16

@@ -1,4 +1,4 @@
-"""First weights that agree with the feedback: the transported errors and the feedback's, by written-out products."""
+"""First weights that agree with the feedback: the errors through the weights and through the feedback, by products."""
 
 from dataclasses import replace
 from functools import partial
@@ -23,7 +23,7 @@ def drawn(sizes, dtype=np.float64, phi=ops.tanh, seed=0):
 
 
 def ratios(net, B):
-    """For each l, the product W[L] ... W[l+1], transposed, divided by B[l]: the range and the mean of its entries."""
+    """For each l, the product of W[L] to W[l+1], transposed, as a multiple of B[l]: relative error and factor."""
     found = []
     for l in range(1, net.L):
         back = np.eye(net.W[net.L].shape[0])
@@ -46,9 +46,9 @@ def test_transported_errors_are_parallel_to_those_of_the_feedback(sizes):
 @pytest.mark.verifies("ours:aligned-weights")
 @pytest.mark.parametrize("sizes", SIZES)
 def test_what_stays(sizes):
-    """Alignment leaves W[1] and the norm of W[L] unchanged.
+    """Alignment changes neither W[1] nor the norm of W[L].
 
-    For each W between, it leaves the part without feedback and the norm of the other part unchanged.
+    In each W in between, the part without feedback and the norm of the other part stay the same.
     """
     net, B = drawn(sizes)
     before = net.copy()
@@ -68,7 +68,7 @@ def test_what_stays(sizes):
 @pytest.mark.verifies("ours:aligned-weights")
 @pytest.mark.parametrize("sizes", SIZES[:3])
 def test_dfa_on_a_linear_network_begins_as_backpropagation(sizes):
-    """DFA on a linear network begins like backpropagation: each direction is a positive multiple of the gradient."""
+    """On a linear network, DFA begins like backpropagation: each direction is a positive multiple of the gradient."""
     net, B = drawn(sizes, phi=ops.identity)
     align_weights(net, B, rng=np.random.default_rng(9))
     rng = np.random.default_rng(3)
@@ -90,9 +90,10 @@ def test_dfa_on_a_linear_network_begins_as_backpropagation(sizes):
     ids=["ideal", "shot noise", "unstored"],
 )
 def test_devices_are_asked_by_unit_errors(kind, project, apart):
-    """Devices are measured by unit errors; a million photons leave noise of a thousandth of an intensity.
+    """Devices are measured by unit errors. With a million photons, the noise is a thousandth of an intensity.
 
-    0.02 is at least ten of its standard deviations, which one of 200 entries exceeds with a probability below 1e-20.
+    The tolerance 0.02 is at least ten standard deviations of this noise. The probability that one of 200 entries
+    exceeds it is below 1e-20.
     """
     net, _ = drawn((6, 30, 20, 4))
     devices = feedback.draw_devices(kind, net, scale=0.5, rng=np.random.default_rng(2))
@@ -103,9 +104,9 @@ def test_devices_are_asked_by_unit_errors(kind, project, apart):
 
 @pytest.mark.verifies("ours:aligned-weights")
 def test_above_convolutions_and_not_below_them():
-    """The first weights agree with the feedback above convolutions, and not below them.
+    """Above convolutions, the first weights agree with the feedback. Below convolutions, they do not.
 
-    B[2] feeds the pooled convolution, above which all layers are dense. The convolution's own kernels stay.
+    B[2] feeds the pooled convolution, and all layers above it are dense. The convolution's own kernels are unchanged.
     """
     net = Net(
         (1, 6, 6),

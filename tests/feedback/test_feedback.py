@@ -1,4 +1,4 @@
-"""Feedback matrices: their laws, shapes and spectral norm, the projection, and the wiring of Figure 1."""
+"""Feedback matrices: their laws, shapes and spectral norm, the projection, and the connections in Figure 1."""
 
 import math
 
@@ -27,7 +27,7 @@ def net_and_rng(sizes=(7, 40, 30, 10), seed=0):
 @pytest.mark.parametrize("at, sizes", [("h", [48, 16, 6]), ("z", [270, 64, 6])])
 @pytest.mark.parametrize("law", feedback.LAWS)
 def test_shapes_follow_the_place_in_a_pooled_network(law, at, sizes):
-    """Shapes follow the place in a pooled network: before pooling 10 x 9 and 4 x 4, after pooling 4 x 4 and 2 x 2.
+    """In a pooled network, shapes depend on the place: before pooling 10 x 9 and 4 x 4, after pooling 4 x 4 and 2 x 2.
 
     The first shape is for the map of 3 channels, and the second for the map of 4 channels.
     """
@@ -54,9 +54,9 @@ def test_entries_are_independent_draws_of_their_law(law, distribution):
 
 
 def test_the_uniform_law_reaches_its_ends_and_no_further():
-    """The uniform law reaches its ends and no further.
+    """The uniform law comes near its ends and does not exceed them.
 
-    Of 7,000 entries none comes within 0.4 % of an end with probability 0.998^7000 = 8e-7.
+    With probability 0.998^7000 = 8e-7, none of 7,000 entries is within 0.4 % of an end.
     """
     net, rng = net_and_rng((7, 400, 300, 10))
     entries = np.concatenate([b.ravel() for b in feedback.draw(net, law="uniform", scale=0.3, rng=rng)[1:3]])
@@ -91,8 +91,8 @@ def test_the_orthogonal_law_has_orthogonal_columns_of_one_length_or_rows_where_t
 def test_the_orthogonal_law_prefers_no_direction():
     """The orthogonal law prefers no direction: multiplication by any orthogonal matrix leaves it unchanged.
 
-    For 3 x 3, the entry (0, 0) has mean 0 and square 1/3 on the sphere, so it is uniform on [-1, 1]. The test is that
-    of Kolmogorov and Smirnov.
+    For 3 x 3, the entry (0, 0) is a coordinate of a uniform point on the sphere, so it is uniform on [-1, 1]. We use
+    the Kolmogorov-Smirnov test.
     """
     net, rng = mlp([2, 3, 3], ops.tanh, rng=np.random.default_rng(0)), np.random.default_rng(5)
     entries = [feedback.draw(net, law="orthogonal", scale=1.0, rng=rng)[1][0, 0] for _ in range(2000)]
@@ -153,9 +153,9 @@ def test_the_projection_is_b_times_e_for_every_row():
 
 @pytest.mark.verifies("ohana2021:eq5")
 def test_the_noisy_projection_adds_fresh_gaussian_noise():
-    """The noisy projection adds fresh Gaussian noise: 20,000 draws of B e + g with g ~ N(0, 0.5^2).
+    """The noisy projection adds Gaussian noise in each call: 20,000 draws of B e + g with g ~ N(0, 0.5^2).
 
-    The noise is independent from entry to entry.
+    The noise of different entries is independent.
     """
     B, e = np.array([[1.0, 2.0], [0.5, -1.0]]), np.tile([1.0, -1.0], (20_000, 1))
     p = feedback.project(e, B, noise_std=0.5, rng=np.random.default_rng(6))
@@ -167,9 +167,9 @@ def test_the_noisy_projection_adds_fresh_gaussian_noise():
 
 @pytest.mark.verifies("ohana2021:eq5")
 def test_a_camera_sees_no_linear_projection_and_an_anchor_recovers_one():
-    """A camera sees no linear projection, but an anchor recovers one (V-17, by loops).
+    """A camera measures no linear projection, but an anchor recovers one (V-17, by loops).
 
-    Intensities |R x|^2 are not additive, but their anchored difference is a real projection.
+    Intensities |R x|^2 are not additive, but their difference with an anchor is a real projection.
     """
     R = [[math.sin(1 + 2 * j + 3 * k) + 1j * math.sin(2 + 2 * j + 3 * k) for k in range(4)] for j in range(2)]
 
@@ -211,10 +211,10 @@ def test_bad_noise_gets_a_sentence(noise_std, rng):
         feedback.project(np.ones((2, 3)), np.ones((4, 3)), noise_std=noise_std, rng=rng)
 
 
-# --- the wiring of Figure 1 ----------------------------------------------------------------------------------
+# --- the connections in Figure 1 -----------------------------------------------------------------------------
 
-# Read from the figure: for each layer, the matrix on the arrow into the layer, and the signal at the start of the
-# arrow. The paper's B^l is our B[l - 1]. No arrow with a matrix ends in the top layer.
+# Read from the figure: for each layer, the matrix on the arrow into the layer, and the signal where the arrow begins.
+# The paper's B^l is our B[l - 1]. No arrow with a matrix ends in the top layer.
 FIGURE_1 = {
     "a": (("bp", 3), {3: ("I", "e"), 2: ("W[3].T", "dz[3]"), 1: ("W[2].T", "dz[2]")}),
     "b": (("dfa", 3), {3: ("I", "e"), 2: ("B[2]", "e"), 1: ("B[1]", "e")}),
@@ -253,7 +253,7 @@ def test_wirings_of_no_network_get_a_sentence(arguments):
         feedback.wiring(*arguments)
 
 
-# --- consequences of the wiring for the rules ------------------------------------------------------------------
+# --- consequences of these connections for the rules ------------------------------------------------------------
 
 
 def changed_layers(before, after):
@@ -284,9 +284,9 @@ def test_changing_one_feedback_matrix_changes_one_layer_alone(fed_net):
 @pytest.mark.verifies("lee2020:fig1", "ohana2021:fig1")
 @pytest.mark.parametrize("l", [1, 2, 3])
 def test_with_e_fixed_the_weights_above_matter_to_bp_alone(l):
-    """If e is fixed, the weights above a layer matter to BP alone.
+    """If e is fixed, only BP depends on the weights above a layer.
 
-    Unit 0 of layer l is silent, h = tanh(0) = 0, so its weights in W[l+1] leave e unchanged in every bit.
+    Unit 0 of layer l gives h = tanh(0) = 0, so its weights in W[l+1] leave e bitwise unchanged.
     """
     net = mlp([4, 5, 6, 5, 3], ops.tanh, rng=np.random.default_rng(9))
     net.W[l][0], net.b[l][0] = 0, 0

@@ -1,6 +1,7 @@
-"""The optical processing unit: physics, statistics, the ideal limit, lightonml's device, bad input.
+"""The optical processing unit: physics, statistics, the ideal limit, lightonml's device and bad input.
 
-Every statistical test has a fixed seed. With another seed, it would fail with probability at most FALSE_ALARM.
+Every statistical test has a fixed seed. With another seed, correct code would fail with probability at most
+FALSE_ALARM.
 """
 
 import cmath
@@ -33,7 +34,7 @@ def rng(seed=0):
 
 @pytest.fixture
 def lightonml():
-    """Whether LightOn's library is installed, which `LightOnOPU` imports."""
+    """Whether LightOn's library is installed. `LightOnOPU` imports this library."""
     if importlib.util.find_spec("lightonml") is None:
         pytest.skip(
             "lightonml is not installed: pip install 'setuptools<81' attrs requests numexpr, "
@@ -43,7 +44,7 @@ def lightonml():
 
 @pytest.fixture(params=[OPU, LightOnOPU])
 def device(request):
-    """Either OPU, for tests in which both must agree."""
+    """One of the two OPUs, for tests that both must pass."""
     if request.param is LightOnOPU:
         request.getfixturevalue("lightonml")
     return request.param
@@ -54,12 +55,12 @@ def follows(sample, distribution):
 
 
 def is_normal_score(z):
-    """Test that z is from N(0, 1). A z that is 9.7 off is detected, except with probability 1e-6."""
+    """Test that z is from N(0, 1). A z that is 9.7 off is missed with probability 1e-6."""
     assert 2 * stats.norm.sf(abs(z)) > FALSE_ALARM, z
 
 
 def are_normal(sample, std):
-    """Test of N(0, std^2) by the whole law, and by the variance, to which the first test is not sensitive."""
+    """Test for N(0, std^2), by the whole law and by the variance, to which the first test is not sensitive."""
     sample = np.ravel(sample)
     follows(sample, stats.norm(0, std))
     have_variance(sample[:, None], std**2, excess=0)
@@ -72,8 +73,8 @@ def are_uncorrelated(one, other):
 def have_variance(samples, variance, excess):
     """Test that columns of independent draws have these variances.
 
-    ``excess`` is the law's excess kurtosis in each column. The relative error of an n-draw sample variance has variance
-    2 / (n - 1) + excess / n. The errors add up to a score.
+    ``excess`` is the law's excess kurtosis in each column. For n draws, the relative error of the sample variance has
+    variance 2 / (n - 1) + excess / n. The score is the sum of these errors over the columns, divided by its std.
     """
     n = len(samples)
     error = samples.var(axis=0, ddof=1) / variance - 1
@@ -89,7 +90,7 @@ def fits_counts(counts, distribution, last):
 
 
 def true_intensities(opu, x):
-    """I_{x+a}, I_x and I_a for one x, from the columns of R that are lit."""
+    """I_{x+a}, I_x and I_a for one x, from the columns of R for the lit mirrors."""
     E_x = sum((opu.R[:, k] for k in np.flatnonzero(x)), np.zeros(opu.n_out, complex))
     E_a = sum(opu.R[:, opu.n_in + k] for k in range(opu.n_anchor))
     return [abs(E) ** 2 for E in (E_x + E_a, E_x, E_a)]
@@ -108,7 +109,7 @@ X = np.array([1.0, 0, 1, 1, 0, 1, 0, 1])  # five of eight mirrors are lit
 def V17():
     """The fixed 2 x 4 medium of the ledger's reference numbers.
 
-    Three mirrors are for data, the fourth for the anchor.
+    Three mirrors are for the data, and the fourth mirror is for the anchor.
     """
     opu = OPU(3, 2, rng=rng(), scale=1 / math.sqrt(2), n_anchor=1)
     opu.medium = np.array(
@@ -118,7 +119,7 @@ def V17():
 
 
 def test_the_anchor_recovers_the_projection_to_the_digits():
-    """The anchor recovers the projection to the ledger's digits (V-17), for x = (1, 0, 1)."""
+    """The anchor recovers the ledger's digits of the projection (V-17), for x = (1, 0, 1)."""
     opu, x = V17(), np.array([[1.0, 0.0, 1.0]])
     I_x = opu.intensity(x)[0]
     I_xa = abs(opu.R @ [1, 0, 1, 1]) ** 2
@@ -166,9 +167,9 @@ def test_two_images_are_binary_and_make_up_the_error():
 
 @pytest.mark.verifies("ohana2021:exp-twoproj")
 def test_intensities_do_not_make_a_projection_of_a_ternary_error():
-    """Intensities are no projection of a ternary error: ||B e_+|^2 - |B e_-|^2 is not a linear function of e.
+    """Intensities do not give the projection of a ternary error: ||B e_+|^2 - |B e_-|^2 is not a linear function of e.
 
-    So the two shots need the linear mode.
+    So the two exposures need the linear mode.
     """
     opu = OPU(2, 200, rng=rng())
     one, other, both = (opu.intensity(np.array([x])) for x in ([1.0, 0], [0, 1.0], [1.0, 1.0]))
@@ -177,7 +178,7 @@ def test_intensities_do_not_make_a_projection_of_a_ternary_error():
 
 @pytest.mark.verifies("ohana2021:exp-ternary", "ohana2021:exp-twoproj")
 def test_dfa_by_an_opu_is_dfa_on_the_ternary_error(device):
-    """DFA by an OPU is DFA on the ternary error, with B[l] read from the OPU of layer l.
+    """DFA with OPUs is DFA on the ternary error, with the matrices B[l] of the OPUs.
 
     The results agree to rounding, because lightonml computes in float32.
     """
@@ -221,9 +222,10 @@ def test_the_medium_is_complex_gaussian_of_unit_mean_intensity():
 
 
 def test_the_linear_output_is_normal_with_the_variance_of_the_lit_mirrors():
-    """The linear output is normal with the variance of the lit mirrors: over the pixels, N(0, scale^2 |x|^2).
+    """The linear output is normal over the pixels, with variance scale^2 |x|^2: one scale^2 for each lit mirror.
 
-    Two inputs have the covariance of the mirrors that both light: here 5, 4 and 2.
+    The covariance of two inputs is scale^2 times the number of mirrors that both light. The inputs light 5 and 4
+    mirrors, and 2 of these mirrors are the same.
     """
     n = 20_000
     opu = OPU(8, n, rng=rng(3), scale=0.3)
@@ -235,17 +237,17 @@ def test_the_linear_output_is_normal_with_the_variance_of_the_lit_mirrors():
 
 
 def test_intensities_are_exponential():
-    """Intensities are exponential (fully developed speckle): |R x|^2 over the pixels has mean |x|^2."""
+    """Intensities are exponential (fully developed speckle). Over the pixels, |R x|^2 has mean |x|^2."""
     opu = OPU(8, 20_000, rng=rng(4))
     follows(opu.intensity(X[None]), stats.expon(scale=5))
 
 
 def test_an_anchor_on_mirrors_of_the_data_biases_the_projection():
-    """An anchor on mirrors of the data biases the projection.
+    """An anchor on the mirrors of the data biases the projection.
 
-    In units of the entries' std, 1 / sqrt(2) here, an all-lit anchor over d mirrors has mean sqrt(pi / 2 / d). Then
-    sum_k B_k = |R a|, so the mean of a row is |R a| / d, with variance (1 - pi / 4) / d. The rows of the disjoint
-    anchor have mean 0 and variance 1 / (2 d).
+    The anchor lights all d mirrors. In units of the std of an entry, here 1 / sqrt(2), the bias is sqrt(pi / 2 / d).
+    The reason is sum_k B_k = |R a|, so the mean of a row is |R a| / d, with variance (1 - pi / 4) / d. With a disjoint
+    anchor, the rows have mean 0 and variance 1 / (2 d).
     """
     d, n = 10, 20_000
     opu = OPU(d, n, rng=rng(5), scale=1 / math.sqrt(2))
@@ -271,14 +273,14 @@ def test_two_opus_have_independent_matrices(device):
 
 
 def test_detected_photons_are_poisson():
-    """Detected photons are Poisson: 8 photons per unit at intensity 0.4 have mean 3.2."""
+    """Detected photons have a Poisson law: 8 photons per unit at intensity 0.4 have mean 3.2."""
     counts = 8 * Camera(photons=8).read(np.full(20_000, 0.4), rng=rng(7))
     assert np.abs(counts - np.rint(counts)).max() < 1e-12
     fits_counts(np.rint(counts).astype(int), stats.poisson(3.2), last=9)
 
 
 def test_shot_noise_has_the_variance_of_its_mean():
-    """Shot noise has the variance of its mean, from 0.5 to 500,000 photons.
+    """The variance of shot noise equals its mean, from 0.5 to 500,000 photons.
 
     The excess kurtosis of a Poisson law is 1 / mean.
     """
@@ -289,7 +291,7 @@ def test_shot_noise_has_the_variance_of_its_mean():
 
 
 def test_photons_of_speckle_follow_the_law_of_bose_and_einstein():
-    """Photons of speckle follow the law of Bose and Einstein: Poisson numbers with an exponential mean are geometric.
+    """Photons of speckle have the law of Bose and Einstein: Poisson numbers with an exponential mean are geometric.
 
     Three lit mirrors with two photons each give mean 6.
     """
@@ -303,7 +305,7 @@ def test_photons_of_speckle_follow_the_law_of_bose_and_einstein():
 def test_shot_noise_of_a_projection_has_the_documented_variance(n_anchor, anchor_shot, photons):
     """The shot noise of a projection has the documented variance, in 4,000 measurements of one x at 200 pixels.
 
-    With all terms of equal weight, the excess kurtosis is 1 / photons.
+    If all terms have equal weight, the excess kurtosis is 1 / photons.
     """
     scale, n = 0.3, 4000
     camera = Camera(photons=photons)
@@ -333,7 +335,7 @@ def test_the_shots_of_a_ternary_projection_add_their_variances():
     "n_anchor, low, median, high", [(1, 0.028, 0.118, 1.13), (16, 0.0255, 0.045, 0.287), (256, 0.0265, 0.0360, 0.083)]
 )
 def test_a_strong_anchor_makes_shot_noise_even(n_anchor, low, median, high):
-    """A strong anchor makes shot noise even over the pixels, by the 1st, 50th and 99th percentiles of its std.
+    """With a strong anchor, all pixels have nearly the same shot noise: the 1st, 50th and 99th percentiles of its std.
 
     Five mirrors are lit, with 200 photons each. Four standard errors of the highest percentile are 3 %.
     """
@@ -344,9 +346,9 @@ def test_a_strong_anchor_makes_shot_noise_even(n_anchor, low, median, high):
 
 
 def test_shot_noise_tends_to_a_constant_with_the_anchor():
-    """With a stronger anchor, shot noise tends to a constant: std 1 / (2 sqrt(kappa)) if the anchor is calibrated.
+    """With a stronger anchor, the std of shot noise tends to 1 / (2 sqrt(kappa)) if the anchor is calibrated.
 
-    If the anchor is measured, the std is 1 / sqrt(2 kappa).
+    If the anchor is measured, the std tends to 1 / sqrt(2 kappa).
     """
     I_a, E_x = 1e16, 3 + 4j
     I_xa = abs(1e8 + E_x) ** 2
@@ -356,9 +358,9 @@ def test_shot_noise_tends_to_a_constant_with_the_anchor():
 
 @pytest.mark.parametrize("anchor_shot", [False, True])
 def test_dark_noise_is_gaussian_and_does_not_depend_on_the_light(anchor_shot):
-    """Dark noise is Gaussian and does not depend on the light: two or three exposures, divided by 2 |R a|.
+    """Dark noise is Gaussian and does not depend on the light: the noise of two or three exposures, divided by 2 |R a|.
 
-    Each exposure has N(0, dark_std^2). The result is the same for a dark and a lit input.
+    Each exposure adds N(0, dark_std^2). The result is the same for a dark input and a lit input.
     """
     scale, n = 0.3, 500
     camera = Camera(dark_std=0.7)
@@ -370,7 +372,7 @@ def test_dark_noise_is_gaussian_and_does_not_depend_on_the_light(anchor_shot):
 
 
 def test_readings_are_rounded_to_the_levels_of_8_bits():
-    camera = Camera(bits=8, saturation=51.0)  # levels are 0.2 apart
+    camera = Camera(bits=8, saturation=51.0)  # adjacent levels differ by 0.2
     I = rng(18).uniform(0, 51, 20_000)
     reading = camera.read(I)
     levels = reading / 0.2
@@ -394,7 +396,7 @@ def test_saturation_and_rounding_by_hand(camera, want):
 
 
 def test_a_saturated_camera_cuts_the_documented_share_of_the_speckle():
-    """A saturated camera cuts the documented share of the speckle: with mean 5, exp(-2.5) = 8.2 % is beyond 12.5."""
+    """A saturated camera cuts the documented share of the speckle: with mean 5, exp(-2.5) = 8.2 % is above 12.5."""
     n = 20_000
     reading = OPU(8, n, rng=rng(19), camera=Camera(saturation=12.5)).intensity(X[None])
     share = math.exp(-2.5)
@@ -411,7 +413,7 @@ def test_readings_below_zero_exist_only_without_saturation():
 def test_8_bits_alone_change_the_projection_by_no_more_than_their_levels():
     """8 bits alone change the projection by at most their levels: two readings, each half a level off, over 2 |R a|.
 
-    No pixel saturates at 1000 units.
+    With saturation at 1000 units, no pixel saturates.
     """
     coarse = OPU(8, 500, rng=rng(21), camera=Camera(bits=8, saturation=1000.0))
     error = np.abs(coarse.linear(X[None])[0] - coarse.B @ X)
@@ -421,7 +423,7 @@ def test_8_bits_alone_change_the_projection_by_no_more_than_their_levels():
     assert np.median(error) > 0.01
 
 
-# --- the paper's noise, and the stream -----------------------------------------------------------------------
+# --- the paper's noise, and the generator -------------------------------------------------------------------------
 
 
 @pytest.mark.verifies("ohana2021:eq10", "ohana2021:exp-twoproj")
@@ -442,9 +444,9 @@ def test_noise_on_the_output_is_gaussian_and_sqrt_2_larger_after_two_projections
 
 
 def test_draws_come_in_the_documented_order():
-    """Draws come in the documented order, for the exposures with x and anchor, with x, and with the anchor.
+    """The draws are in the documented order: the exposures with x and anchor, with x, and with the anchor.
 
-    Each exposure draws Poisson and then normal values. The output's noise comes last.
+    Each exposure draws Poisson numbers and then normals. The noise on the output is drawn last.
     """
     camera = Camera(photons=30, dark_std=0.2)
     opu = OPU(8, 20, rng=rng(25), scale=0.3, camera=camera, anchor_shot=True, noise_std=0.1)
@@ -507,9 +509,9 @@ def test_small_batches(device, m, n_out):
 
 
 def test_the_adapter_answers_with_the_devices_own_matrix(lightonml):
-    """The adapter answers with the device's own matrix, compared with loops over the device's complex matrix.
+    """The adapter gives the projection by the device's own matrix, compared with loops over its complex matrix.
 
-    Its parts are N(0, 1 / n_in), in float32.
+    The parts of this matrix are N(0, 1 / n_in), in float32.
     """
     opu = LightOnOPU(8, 30, rng=rng(33), scale=0.3)
     R = opu.driver.device.random_matrix.astype(complex)  # (n_in, n_out)
@@ -528,11 +530,11 @@ def test_the_adapters_matrix_and_intensities_have_the_laws_of_the_simulator(ligh
 
 
 def test_lightonml_alone_gives_every_device_one_matrix_no_noise_and_no_check_of_the_input(lightonml):
-    """lightonml alone gives every device the same matrix, no noise and no check of the input.
+    """Without the adapter, lightonml gives every device the same matrix, no noise and no check of the input.
 
-    Therefore the adapter has its own seed, noise and check.
+    So the adapter has its own seed, noise and check.
     """
-    LightOnOPU(4, 6, rng=rng())  # imports lightonml without its warning
+    LightOnOPU(4, 6, rng=rng())  # this imports lightonml without its warning
     import lightonml as library
 
     one, other = (library.OPU(n_components=6, max_n_features=4, simulated=True) for _ in range(2))
@@ -544,9 +546,9 @@ def test_lightonml_alone_gives_every_device_one_matrix_no_noise_and_no_check_of_
 
 
 def test_the_hardware_is_asked_by_the_same_calls(lightonml, monkeypatch):
-    """The adapter makes the same calls to the hardware, by a replacement of lightonml's class.
+    """The adapter makes the same calls for real hardware. We replace lightonml's class by one that checks them.
 
-    The unit is that of its "variance" rescaling, and no matrix is known.
+    The unit is that of its "variance" rescaling, and the matrix is unknown.
     """
     LightOnOPU(4, 6, rng=rng())
     import lightonml as library
@@ -699,7 +701,10 @@ def test_a_simulated_device_without_an_rng_gets_a_sentence(lightonml):
 @pytest.mark.parametrize("camera", [Camera(), Camera(bits=8, saturation=50.0)])
 @pytest.mark.parametrize("n_in", [10, 60])
 def test_equal_rows_are_projected_as_they_are_alone(camera, n_in):
-    """Equal rows are projected as if each were alone, although the light is computed once for equal rows."""
+    """Equal rows get the same projection as one such row alone.
+
+    The device computes the light once for equal rows.
+    """
     opu = OPU(n_in, 30, rng=rng(), camera=camera)
     e = some_e(5, n_in)[[0, 3, 3, 1, 0, 4, 2, 2]]
     one_by_one = np.concatenate([opu.project(row[None]) for row in e])

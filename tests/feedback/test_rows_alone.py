@@ -1,8 +1,8 @@
-"""The joint clip needs projections in which an example's answer depends on this example and on independent draws.
+"""The joint clip needs projections in which the result for an example depends only on it and on independent draws.
 
-The tests cover everything that can replace a matrix B, with every effect on. They also detect devices that depend on
-the batch. Answers must be bitwise identical. Media are rounded to few digits, so the sums are exact in any order. Later
-operations are elementwise.
+The tests cover everything that can replace a matrix B, with every effect switched on. They also detect devices that
+depend on the batch. Results must be bitwise identical. Media are rounded to few digits, so the sums are exact in any
+order. Later operations are elementwise.
 """
 
 import importlib.util
@@ -36,7 +36,7 @@ EVERYTHING = {
 
 
 class OwnDraws(np.random.Generator):
-    """Draws that belong to a row by name, so they are the same for an example in any batch."""
+    """Draws that belong to a row by its name, so an example has the same draws in any batch."""
 
     def __init__(self, names):
         super().__init__(np.random.PCG64(0))
@@ -115,7 +115,7 @@ EVERY = pytest.mark.parametrize("name", DEVICES)
 
 
 class ExposedToTheBatch(OPU):
-    """A device in which the camera's highest level is the brightest light of the batch."""
+    """A device that sets the highest level of its camera to the brightest light of the batch."""
 
     bits = 8
 
@@ -128,7 +128,7 @@ class ExposedToTheBatch(OPU):
 
 
 class Adapting(ExposedToTheBatch):
-    """A device in which the camera's highest level is the brightest light that it has ever measured."""
+    """A device that sets the highest level of its camera to the brightest light of all batches so far."""
 
     def brightest(self, x):
         return max(super().brightest(x), self.camera.saturation or 0.0)
@@ -141,7 +141,7 @@ class TwoLevels(ExposedToTheBatch):
 
 
 def centred(e, rng):
-    """A matrix whose answers have the batch's mean subtracted."""
+    """A matrix product minus its mean over the batch."""
     p = by_matrix(0.0)(e, rng)
     return p - p.mean(axis=0)
 
@@ -154,7 +154,7 @@ WRONG = {
 }
 
 
-# --- bitwise, with draws that belong to the example ------------------------------------------------------------
+# --- bitwise, with draws that belong to the example --------------------------------------------------------------
 
 
 def errors(m, seed=5, ternary=True):
@@ -166,7 +166,7 @@ def answers(project, e, names):
 
 
 def depends_on_its_example_alone(project, e):
-    """Whether each row of e gets the same answer as alone: in any order, among others of every kind, or equal ones."""
+    """Whether each row of e gets the same result as alone: in any order, next to rows of every kind or equal rows."""
     m = len(e)
     for i in range(0, m, 2):
         want = answers(project, e[i : i + 1], [i])[0]
@@ -182,7 +182,7 @@ def depends_on_its_example_alone(project, e):
 
 
 def remembers_nothing(project, e):
-    """Whether an example gets the same answer as before, after examples of all kinds."""
+    """Whether an example gets the same result again after examples of all kinds."""
     before = answers(project, e[:1], [0])
     for others in (np.ones((3, N_IN)), -np.ones((2, N_IN)), e, np.zeros((1, N_IN))):
         answers(project, others, range(len(others)))
@@ -207,7 +207,7 @@ def test_a_device_that_looks_at_the_batch_is_found(name):
 
 
 def test_the_fixed_threshold_of_an_opu_looks_at_no_other_error():
-    """The fixed threshold of an OPU depends on no other error: it makes errors ternary entry by entry.
+    """The fixed threshold of an OPU makes errors ternary entry by entry, so it does not depend on other errors.
 
     Errors have all sizes. The relative threshold works row by row.
     """
@@ -219,7 +219,7 @@ def test_the_fixed_threshold_of_an_opu_looks_at_no_other_error():
 def test_what_lightonml_sets_is_set_before_any_example_is_shown():
     """lightonml sets exposure, frame time, gain and the camera's region before it gets any example.
 
-    nfa fits it to sizes, not to data.
+    nfa fits the device to the sizes, not to the data.
     """
     device = of_lighton(None)
     opened = device.driver.device
@@ -238,10 +238,10 @@ def test_what_lightonml_sets_is_set_before_any_example_is_shown():
 
 
 def same_law(one, other, *, sees):
-    """Two samples of n; by Dvoretzky, Kiefer and Wolfowitz, each is within b of its law except with half of CHANCE.
+    """Test that two samples of size n have one law. By Dvoretzky, Kiefer and Wolfowitz, each is within b of it.
 
-    So two samples of one law are at most 2 b apart. Laws that are 4 b apart are detected, except with probability
-    CHANCE each.
+    This bound fails with probability CHANCE / 2 for each sample. So two samples of one law are at most 2 b apart. Laws
+    that are 4 b apart are detected, except with probability CHANCE.
     """
     b = math.sqrt(math.log(4 / CHANCE) / 2 / len(one))
     assert 4 * b <= sees
@@ -251,7 +251,7 @@ def same_law(one, other, *, sees):
 
 
 def beside(device, other, n=20_000):
-    """The answers at one pixel to n copies of an example, each followed by another example, with numpy's own draws."""
+    """The results at one pixel for n copies of an example, each followed by another example, with NumPy's own draws."""
     e = np.tile([[1.0, 0, -1, 0, 1], other], (n, 1))
     return device.project(e, rng=rng(7))[::2, 0]
 
@@ -259,9 +259,9 @@ def beside(device, other, n=20_000):
 @pytest.mark.verifies("ours:joint-clip")
 @pytest.mark.parametrize("kind, same", [(OPU, True), (ExposedToTheBatch, False)])
 def test_what_others_show_does_not_change_the_law_of_an_answer(kind, same):
-    """Other examples do not change the law of an answer, only its values.
+    """Other examples do not change the law of a result. They change only its value.
 
-    The number of uniforms for a Poisson number depends on the light of earlier rows.
+    A Poisson number needs more or fewer uniforms, depending on the light of earlier rows.
     """
     camera = Camera(photons=2, dark_std=0.1, saturation=40.0, bits=8)
     device = kind(N_IN, 1, rng=rng(8), camera=camera, anchor_shot=True, noise_std=0.05, n_anchor=4)
@@ -274,7 +274,7 @@ def test_what_others_show_does_not_change_the_law_of_an_answer(kind, same):
 
 
 def moved(kind, C, **how):
-    """The change of the rule's sum from one record, divided by the stated change. A device feeds its hidden layer."""
+    """The change of the rule's sum from one record, divided by the stated change. A device gives the feedback."""
     net = mlp([4, N_OUT, N_IN], ops.tanh, rng=rng(9))
     x, y = batch(net, 6, 3)
     largest = 0.0
@@ -297,8 +297,8 @@ def test_by_a_device_with_every_effect_a_record_moves_the_sum_by_what_is_stated(
 
 @pytest.mark.verifies("ours:joint-clip")
 def test_by_a_device_that_looks_at_the_batch_it_moves_it_further():
-    """A device that depends on the batch changes the rule by more than stated.
+    """With a device that depends on the batch, one record changes the sum by more than stated.
 
-    One record changes the exposure of a camera with two levels, and so the readings of all others.
+    This record changes the exposure of a camera with two levels, and so the readings for all other records.
     """
     assert moved(TwoLevels, 0.3, n_anchor=4) > 3

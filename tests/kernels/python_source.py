@@ -1,4 +1,4 @@
-"""The kernels as Python source: slow, but you can run and change each line, and see it fail, without compiling."""
+"""The kernels as Python source: slow, but you can run and change each line without compiling, and see a test fail."""
 
 import inspect
 import sys
@@ -6,7 +6,7 @@ import types
 
 
 def in_python(module, **changes):
-    """A kernel module with every compiled function replaced by its source, and with some constants or imports changed.
+    """A kernel module in which the source replaces every compiled function, with some constants or imports changed.
 
     Its imports from other modules of nfa.kernels are replaced in the same way.
     """
@@ -35,6 +35,6 @@ def in_python(module, **changes):
 
 
 def of_kernels(thing):
-    """Whether it is a function, compiled or not, that a module of nfa.kernels defines."""
+    """Whether a thing is a function that a module of nfa.kernels defines, compiled or not."""
     function = getattr(thing, "py_func", thing)
     return inspect.isfunction(function) and function.__module__.startswith("nfa.kernels.")

@@ -9,9 +9,9 @@ numba = pytest.importorskip("numba", reason="numba is not installed: pip install
 
 @pytest.mark.parametrize("enabled", [True, False])
 def test_nothing_is_collected_while_numba_compiles(enabled):
-    """While numba compiles, nothing is garbage-collected, also in functions that it calls and if compilation fails.
+    """While numba compiles, Python collects no garbage, even in functions that numba calls and if compilation fails.
 
-    Afterwards the collector is as before.
+    After the compilation, the collector is in the same state as at the beginning.
     """
     from numba.core import event
     from numba.core.errors import TypingError

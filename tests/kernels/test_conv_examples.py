@@ -1,6 +1,6 @@
-"""Private rules need two properties of the convolutions' kernels: each example is independent, and its norm exact.
+"""Two properties of the convolution kernels that private rules need: examples are independent, and norms are exact.
 
-The norm of an example is that of the term that is added.
+The norm of an example is the norm of the term that is added.
 """
 
 import math
@@ -21,15 +21,15 @@ from nfa.rules.dp_ulr_sound import dp_ulr_sound
 kernels = pytest.importorskip("nfa.kernels.conv", reason="numba is not installed: pip install numba")
 
 rng = np.random.default_rng
-# each type is compiled separately; tests/kernels/test_twins.py tests both
+# each type needs its own compilation; tests/kernels/test_twins.py tests both types
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, pytest.param(np.float64, marks=pytest.mark.slow)])
 
-# Channels of images whose places are all copied, and of images whose rows need fewer products.
+# Channels of images in which every place is copied, and of images with rows that need fewer products.
 CHANNELS = pytest.mark.parametrize("c", [2, 11])
 
 
 def case(m, c, dtype, seed=0):
-    """A bound layer of the kernels with W, b, h and dz, for images of c channels."""
+    """A bound layer of the kernels, with W, b, h and dz, for images of c channels."""
     r = rng(seed)
     map_ = network.Conv2d(12, 3, padding="same", ops=kernels).bind((c, 4, 9))
     sizes = map_.shape_W, (12,), (m, c, 4, 9), (m, 12, 4, 9)
@@ -40,9 +40,9 @@ def case(m, c, dtype, seed=0):
 @CHANNELS
 @pytest.mark.parametrize("bad", [math.nan, math.inf, 3e38])
 def test_what_is_no_number_stays_in_its_example(c, dtype, bad):
-    """An example with NaN or infinity does not change the other examples, which are bitwise identical.
+    """If an example contains NaN or infinity, all other examples are bitwise unchanged.
 
-    A lane is computed only from itself.
+    Each lane is computed only from its own example.
     """
     map_, W, b, h, dz = case(40, c, dtype)
 
@@ -98,9 +98,9 @@ def test_a_term_does_not_depend_on_the_batch(c, dtype):
 @CHANNELS
 @pytest.mark.parametrize("keep", [True, False], ids=["kept", "formed twice"])
 def test_positions_that_cancel_are_clipped_by_what_is_added(c, dtype, keep, monkeypatch):
-    """Positions that cancel are clipped by their sum: the norm and the sum have the same rounding.
+    """If positions cancel, the clip uses the norm of their sum: the norm and the sum have the same rounding.
 
-    dz is orthogonal to everything that the positions read, so only rounding remains.
+    dz is orthogonal to all inputs of the positions, so only rounding remains.
     """
     monkeypatch.setattr(conv2d, "_TERMS_AT_ONCE", 1 << 25 if keep else 0)
     r, found = rng(0), []
@@ -160,9 +160,9 @@ def test_rules_are_the_same_by_either_door(name, dtype, padding):
 
 @pytest.mark.parametrize("rule", [dp_sgd, dp_ulr_sound, dp_hybrid, dp_dfa_joint, dp_hybrid_joint])
 def test_no_record_moves_a_clipped_sum_further_than_it_may(rule):
-    """No record changes a clipped sum by more than it may, for ordinary, huge and non-finite records in float32.
+    """No record changes a clipped sum by more than the bound, for ordinary, huge and non-finite records in float32.
 
-    There is one record at a time, without noise.
+    Each batch has one record, and there is no noise.
     """
     net = cnn(kernels, np.float32, phi=ops.relu)
     r, C = rng(4), 0.01
@@ -180,7 +180,7 @@ def test_no_record_moves_a_clipped_sum_further_than_it_may(rule):
         x = (r.normal(size=(1, 1, 11, 10)) * size).astype(np.float32)
         with np.errstate(all="ignore"):
             dW, db = rule(net, x, y, rng=rng(3), **settings)
-        if rule is dp_hybrid:  # each gradient of the convolutions separately
+        if rule is dp_hybrid:  # each gradient of the convolutions is clipped separately
             found = max(np.linalg.norm(g.astype(float)) for g in (*dW[1:3], *db[1:3]))
         else:
             found = np.linalg.norm(np.concatenate([g.astype(float).ravel() for g in (*dW[1:], *db[1:])]))
@@ -193,16 +193,16 @@ def test_no_record_moves_a_clipped_sum_further_than_it_may(rule):
     "phi", [ops.tanh, ops.sigmoid, ops.relu, ops.step, ops.identity, ops.gelu], ids=lambda p: p.name
 )
 def test_pooling_before_what_never_decreases(phi, door, dtype):
-    """Pooling before an activation that never decreases equals pooling phi(z), to two roundings.
+    """For an activation that never decreases, pooling before the activation equals pooling phi(z), to two roundings.
 
-    phi of equal numbers is equal, and phi is monotone up to rounding. For ReLU, step and identity, which do not round,
-    the results are bitwise identical.
+    phi is equal for equal numbers, and monotone up to rounding. For ReLU, step and identity, which do not round, the
+    results are bitwise identical.
     """
     net = cnn(door, dtype, phi=phi)
     r = rng(5)
     z = [None, *(r.normal(size=(6, *shape)).astype(dtype) for shape in net.shape_z[1:])]
-    z[1][:, :, 2:6] = np.round(z[1][:, :, 2:6])  # equal maxima
-    z[1][:, :, 6:] -= 4  # windows in which ReLU has derivative 0
+    z[1][:, :, 2:6] = np.round(z[1][:, :, 2:6])  # so that windows have equal maxima
+    z[1][:, :, 6:] -= 4  # so that ReLU has derivative 0 in some windows
     h, pool = net.activate(1, z[1]), net.pool[1]
     want = pool.forward(phi.phi(z[1]))
     v = r.normal(size=h.shape).astype(dtype)

@@ -1,4 +1,4 @@
-"""The activations' kernels, three ways: compared with NumPy, with many digits, and as Python, in any memory layout."""
+"""The kernels of the activations, in three ways: compared with NumPy, with many digits, and as Python source."""
 
 import mpmath as mp
 import numpy as np
@@ -30,13 +30,13 @@ MANY_DIGITS = {
     "sigmoid": lambda t: 1 / (1 + mp.exp(-t)),
     "dsigmoid": lambda t: mp.sech(t / 2) ** 2 / 4,
 }
-FLOAT64 = {  # to a few of its roundings
+FLOAT64 = {  # the bounds are a few roundings of these references
     "tanh": np.tanh,
     "dtanh": lambda z: 1 / np.cosh(np.minimum(abs(z), 300)) ** 2,
     "sigmoid": expit,
     "dsigmoid": lambda z: 0.25 / np.cosh(np.minimum(abs(z), 600) / 2) ** 2,
 }
-# What the kernels' module promises for the value and for tiny values.
+# The kernels' module documents these bounds: ERROR is relative, and LEAST is for tiny values.
 ERROR, LEAST = 2.1e-7, 3e-45
 ERRORS = {np.float32: (ERROR, LEAST), np.float64: (1e-15, 1e-323)}
 BOTH = pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -45,13 +45,13 @@ CHUNK = 1 << 23
 
 @pytest.fixture(autouse=True)
 def silence():
-    """Suppress warnings, because a kernel as Python would warn of numbers that overflow."""
+    """Suppress warnings, because a kernel as Python warns of numbers that overflow."""
     with np.errstate(over="ignore", invalid="ignore"):
         yield
 
 
 def hard():
-    """Zeros, the smallest and largest floats, points where a power of two or a digit is lost, and all sizes."""
+    """Zeros, the smallest and largest floats, numbers near powers of two and near a loss of digits, and all sizes."""
     edges = [0.5 * np.log(2) * (k + 0.5) for k in range(6)] + [0.625, 9.01, 17.4, 43.5, 43.7, 44.4, 51.9, 52.4, 53]
     edges += [87.0, 87.3, 88.8, 103.2, 103.98, 104.0, 106.0, 110.0, 1e4, 3.4e38]
     tiny = [0.0, 1.4e-45, 2.8e-45, 1e-41, 1.1754942e-38, 1.1754944e-38, 1e-20, 2.0**-24, 2.0**-12, 3e-4]
@@ -61,7 +61,7 @@ def hard():
 
 
 def hard_64():
-    """As `hard` in float64, with the floats of float32."""
+    """The values of `hard` for float64, and those for float32."""
     edges = [0.5 * np.log(2) * (k + 0.5) for k in range(6)] + [18.4, 36.7, 37.5, 354, 372.6, 708.4, 744.4, 745.2, 747]
     tiny = [5e-324, 1e-320, 2.2250738585072014e-308, 1e-200, 2.0**-53, 2.0**-27]
     size = np.concatenate([tiny, edges, [1e308, np.finfo(float).max], np.geomspace(1e-8, 750, 90)])
@@ -80,7 +80,7 @@ def bits(a):
 @BOTH
 @pytest.mark.parametrize("name", SMOOTH)
 def test_as_exact_as_the_module_says(door, name, dtype):
-    """The kernels are as exact as their module states, compared with 40 digits."""
+    """The kernels have the precision that their module documents, compared with 40 digits."""
     z, (error, least) = HARD[dtype](), ERRORS[dtype]
     got = getattr(door, name)(z)
     assert got.dtype == dtype
@@ -94,10 +94,10 @@ def test_as_exact_as_the_module_says(door, name, dtype):
 @BOTH
 @NAMES
 def test_numpy_s_to_rounding(door, name, dtype):
-    """The kernels agree with NumPy's results to eight roundings.
+    """The kernels agree with NumPy to eight roundings.
 
-    The roundings are those of 1 if NumPy's 1 - tanh^2 cancels, or if NumPy has 0 for tiny values. ReLU is bitwise
-    identical.
+    For the derivative of tanh, the tolerance is absolute, because NumPy's 1 - tanh^2 cancels. Where NumPy gives 0, tiny
+    values are accepted. ReLU is bitwise identical.
     """
     z = np.append(HARD[dtype](), np.array([np.inf, -np.inf, np.nan], dtype))
     kept = z.copy()
@@ -138,14 +138,14 @@ def hold_bounds(name, z, got, mirrored):
 @BOTH
 @pytest.mark.parametrize("name", [*SMOOTH, "drelu"])
 def test_bounds_and_symmetry_are_exact(door, name, dtype):
-    """Bounds and symmetry are exact, mostly tested near 0, where the derivative reaches the bound of a guarantee."""
+    """Bounds and symmetry hold exactly. Most points are near 0, where the derivative reaches its bound."""
     small = {np.float32: (2.0**-13, 2.0**-9), np.float64: (2.0**-28, 2.0**-24)}[dtype]
     z = np.append(HARD[dtype](), np.geomspace(*small, 300).astype(dtype))
     hold_bounds(name, z, getattr(door, name)(z), getattr(door, name)(-z))
 
 
 def every_float(sign):
-    """All floats of one sign from 0 to infinity, a piece at a time."""
+    """All floats of one sign from 0 to infinity, in pieces."""
     for first in range(0, 0x7F800001, CHUNK):
         yield sign * np.arange(first, min(first + CHUNK, 0x7F800001), dtype=np.uint32).view(np.float32)
 
@@ -167,9 +167,9 @@ def test_bounds_and_symmetry_of_every_float(name):
     "name, sign", [("tanh", 1), ("dtanh", 1), ("sigmoid", 1), ("sigmoid", -1), ("dsigmoid", 1)], ids=str
 )
 def test_errors_of_every_float(name, sign):
-    """The errors are bounded for every float, with float64 as the oracle.
+    """The errors are bounded for every float. The oracle is float64.
 
-    Between neighbouring floats, phi falls by at most both errors. Symmetry covers the other half.
+    Between neighbouring floats, phi falls by at most the sum of both error bounds. The other half follows by symmetry.
     """
     before = None
     for z in every_float(sign):
@@ -202,9 +202,9 @@ LAYOUTS = {
 @NAMES
 @pytest.mark.parametrize("lay", LAYOUTS.values(), ids=list(LAYOUTS))
 def test_every_layout_of_memory(door, name, lay, dtype):
-    """For every memory layout, the result is bitwise that of the array laid out row by row.
+    """For every memory layout, the result is bitwise identical to the result for an array that is stored row by row.
 
-    Memory without gaps keeps its layout and is not copied.
+    An array without gaps in memory keeps its layout and is not copied.
     """
     for shape in ((7, 3, 5, 2), (1, 4, 1, 3), (0, 2, 3), (3, 0), (9, 11)):
         z = lay(np.random.default_rng(0).normal(size=shape).astype(dtype))

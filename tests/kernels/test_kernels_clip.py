@@ -33,7 +33,7 @@ EVERY_WAY = pytest.mark.parametrize(
 
 @pytest.fixture(autouse=True)
 def silence():
-    """Suppress warnings, because a kernel as Python would warn of squares that overflow."""
+    """Suppress warnings, because a kernel as Python warns of squares that overflow."""
     with np.errstate(over="ignore", invalid="ignore"):
         yield
 
@@ -76,7 +76,7 @@ def ordinary(dtype, *shape):
 
 
 def batches(dtype):
-    """m = 1, m = 0, no entries, hard rows, rows that are not finite, images. The images are larger than a block."""
+    """Batches with m = 1, m = 0, no entries, hard rows, rows that are not finite, and images larger than a block."""
     yield ordinary(dtype, 1, 3, 2)
     yield ordinary(dtype, 0, 4, 3)
     yield ordinary(dtype, 3, 2, 0)
@@ -90,9 +90,10 @@ def batches(dtype):
 @EVERY_WAY
 @EVERY_LAYOUT
 def test_clips_of_rows_agree(door, dtype, lay):
-    """Clips of rows agree to 4 roundings: of the norm, of the weight and of the product.
+    """Clips of rows agree with NumPy to 4 roundings, and a few more in large rows.
 
-    The squares in a norm are added in another order. Rows that the reference keeps or removes agree bitwise.
+    These are the roundings of the norm, of the weight and of the product. The kernel adds the squares of a norm in
+    another order. If the reference keeps or removes a row, the results are bitwise identical.
     """
     for given in batches(dtype):
         v = lay(given) if given.ndim > 2 or lay in (LAYOUTS["rows"], LAYOUTS["every second example"]) else given
@@ -115,7 +116,7 @@ def test_clips_of_rows_agree(door, dtype, lay):
 def test_row_norms_are_at_most_the_bound(door, dtype):
     """Row norms are at most the bound, and rows within the bound are bitwise unchanged.
 
-    A row that is not finite adds nothing, and changes no other row.
+    A row that is not finite adds nothing and changes no other row.
     """
     for lay in (np.ascontiguousarray, side_by_side):
         for rows in (hard_rows(dtype), not_finite(dtype)):
@@ -133,9 +134,10 @@ def test_row_norms_are_at_most_the_bound(door, dtype):
 
 @EVERY_WAY
 def test_rows_whose_squares_leave_the_range_are_clipped(door, dtype):
-    """Rows with squares beyond the range are clipped, each tested alone.
+    """Rows with squares beyond the range of the dtype are clipped correctly. Each row is tested alone.
 
-    3-4-12 has the norm 13, 0.3-0.4 has 0.5. Without rescaling, the first would pass unchanged, or vanish.
+    The row 3-4-12 has norm 13, and 0.3-0.4 has norm 0.5. Without rescaling, the first row would stay unchanged or
+    become 0.
     """
     for scale in {np.float32: (1e-30, 1e-22, 1e37), np.float64: (1e-200, 1e-161, 1e300)}[dtype]:
         v = np.array([[3, -4, 12], [0.3, 0.4, 0]], dtype) * dtype(scale)
@@ -147,7 +149,7 @@ def test_rows_whose_squares_leave_the_range_are_clipped(door, dtype):
 
 @WAYS
 def test_a_weight_too_small_for_full_precision_is_0(door):
-    """A weight too small for full precision is 0, because a weight that is rounded up would let the row exceed c.
+    """A weight too small for full precision becomes 0, because a weight that is rounded up would let the norm exceed c.
 
     Here the weight is 1e-38 / 3.
     """
@@ -183,7 +185,7 @@ def test_the_same_numbers_whatever_the_batch_and_the_threads(dtype, monkeypatch)
 @EVERY_WAY
 @EVERY_LAYOUT
 def test_offset_clips_are_equal(door, dtype, lay):
-    """Offset clips are bitwise identical, with NaN and infinities, up to the sign of 0."""
+    """Offset clips are bitwise identical, also for NaN and infinities, except for the sign of 0."""
     for given in batches(dtype):
         v = lay(given) if given.ndim > 2 or lay in (LAYOUTS["rows"], LAYOUTS["every second example"]) else given
         for floor in clip.FLOORS:
@@ -196,7 +198,7 @@ def test_offset_clips_are_equal(door, dtype, lay):
 
 @WAYS
 def test_memory_with_the_examples_side_by_side_is_kept_so(door):
-    """Memory with the examples side by side keeps this layout, and nothing is copied."""
+    """Arrays that store the examples side by side keep this layout and are not copied."""
     v = side_by_side(ordinary(np.float32, 6, 2, 3, 4))
     for got in (door.clip_l2(v, 1.0), door.clip_offset(v, 0.1, 0.4)):
         assert got.strides == v.strides

@@ -1,4 +1,4 @@
-"""The fast normals: the cipher compared with its standard, the transform in many digits, the law, any threads."""
+"""The normals from the cipher: its standard, the transform in many digits, their law, and any number of threads."""
 
 import math
 import subprocess
@@ -45,7 +45,7 @@ def words(text):
 
 @pytest.fixture
 def threads():
-    """`cores.limit`; restored after the test."""
+    """The function `cores.limit`. The limit is restored after the test."""
     yield cores.limit
     cores.limit()
 
@@ -54,7 +54,7 @@ def threads():
 def test_the_cipher_is_the_standard_s(door):
     for key, counter, stream in RFC_8439:
         assert np.array_equal(door.chacha20(words(key), counter, 2)[:8, 0], words(stream))
-    # A counter is one number of 64 bits, so consecutive blocks equal blocks that are requested one by one, also beyond
+    # A counter is one number of 64 bits. So consecutive blocks equal blocks that are requested one by one, also beyond
     # 2^32.
     first = 2**32 - 2
     one_by_one = [door.chacha20(KEY, first + i, 1) for i in range(4)]
@@ -70,9 +70,9 @@ def test_the_cipher_three_ways():
 
 
 def test_the_transform_in_fifty_digits():
-    """The transform is correct in fifty digits, from the cipher's words in the documented order.
+    """The transform is correct in fifty digits, with the words of the cipher in the documented order.
 
-    We choose places in the first and the second group.
+    The places are in the first and in the second group.
     """
     got = cipher.add_keyed(np.zeros(2 * GROUP), 1.0, KEY, 3)
     with mpmath.workdps(50):
@@ -90,13 +90,13 @@ def test_the_transform_in_fifty_digits():
 @slow
 @pytest.mark.parametrize("n", [0, 1, GROUP - 1, 2 * GROUP + 5])
 def test_the_sums_three_ways(n):
-    """The sums agree in three ways to 8 roundings of the largest number.
+    """The sums agree in three ways, to 8 roundings of the largest number.
 
-    The kernel has other functions for logarithm, sine and cosine.
+    The kernel has its own functions for logarithm, sine and cosine.
     """
     start = np.random.default_rng(0).normal(size=n)
     for std in (0.5, 1e30):
-        with np.errstate(over="ignore"):  # words wrap round
+        with np.errstate(over="ignore"):  # words wrap around
             python = in_python(kernels).add_keyed(start.copy(), std, KEY, 2)
         ways = [cipher.add_keyed(start.copy(), std, KEY, 2), python, kernels.add_keyed(start.copy(), std, KEY, 2)]
         largest = max(1.0, float(np.abs(ways[0]).max(initial=0)))
@@ -107,7 +107,7 @@ def test_the_sums_three_ways(n):
 
 @slow
 def test_the_kernel_s_functions_hold_everywhere():
-    """The kernel's functions are correct for a million normals: none is over 4 roundings of 8.57 off NumPy's."""
+    """The kernel's functions are correct for a million normals: all are within 4 roundings of 8.57 of NumPy's."""
     fast, numpy = (f(np.zeros(2**20), 1.0, KEY) for f in (kernels.add_keyed, cipher.add_keyed))
     assert float(np.abs(fast - numpy).max()) <= 4 * EPS * LARGEST
 
@@ -139,7 +139,7 @@ def test_the_same_numbers_whatever_the_threads(threads):
 
 
 def law(g):
-    """28 p values for normals g: bins, tails, and no dependence on neighbours."""
+    """28 p values for normals g: bins, mean and variance, tails, and independence of neighbours."""
     n = len(g)
     bins = np.bincount((stats.norm.cdf(g.astype(np.float64)) * 256).astype(int), minlength=256)
     yield stats.chisquare(bins).pvalue
@@ -148,15 +148,14 @@ def law(g):
     for t in (2, 3, 3.5, 4, 5, 6):
         for count in (int((g > t).sum()), int((g < -t).sum())):
             yield stats.binomtest(count, n, float(stats.norm.sf(t))).pvalue
-    # Neighbours, neighbours in the next row, the other of Box and Muller's two, and those of later groups, as they are
-    # and squared.
+    # Lags: neighbours, the next row, the partner in Box and Muller's pair, and later groups; values and their squares.
     for lag in (1, 2, LANES, 4 * LANES, 8 * LANES, 16 * LANES):
         for f in (g, np.square(g) - 1):
             one, two = f[:-lag].astype(np.float64), f[lag:].astype(np.float64)
             yield 2 * stats.norm.sf(
                 abs(np.vdot(one, two)) / (math.sqrt(n - lag) * np.square(f, dtype=np.float64).mean())
             )
-    spacing = np.diff(np.flatnonzero(g > 3))  # geometric, if large values do not cluster
+    spacing = np.diff(np.flatnonzero(g > 3))  # the spacing is geometric if large values do not cluster
     p = float(stats.norm.sf(3))
     yield 2 * stats.norm.sf(abs(spacing.mean() - 1 / p) * p * math.sqrt(len(spacing)))
 
@@ -180,7 +179,7 @@ def test_the_kernel_s_law():
 def test_the_tests_of_the_law_see_a_wrong_one():
     """The tests of the law detect wrong laws: a std 1 % too large, no tail beyond 3.5, or dependent partners.
 
-    Their power is large enough for these laws.
+    So these tests have enough power for such errors.
     """
     g = np.random.default_rng(0).standard_normal(2**18)
     assert min(law(g)) > FALSE_ALARM / 28
@@ -211,9 +210,9 @@ def test_noise_is_added_in_place_whatever_the_layout(add):
 
 @DOORS
 def test_a_generator_is_asked_for_a_key_alone(add):
-    """The function draws only a key from a generator, so any generator is possible, and a secure one stays secure.
+    """The function only draws a key from the generator, so any generator works, and a secure generator stays secure.
 
-    Its next draw does not depend on the size of the array.
+    The next draw of the generator does not depend on the size of the array.
     """
     key = np.random.Generator(np.random.Philox(3)).integers(2**32, size=8, dtype=np.uint32)
     for shape in ((3,), (40, 50)):
@@ -291,9 +290,9 @@ print(kept, resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 @slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="page faults are counted on Linux")
 def test_memory_is_kept():
-    """Memory is kept: of ten times 8 MiB, at most a few pages are mapped again.
+    """Memory is kept for reuse: in ten allocations of 8 MiB, at most a few pages are mapped again.
 
-    Otherwise all pages are mapped again each time.
+    Otherwise every allocation would map all its pages again.
     """
     told = {
         how: subprocess.run(
@@ -301,5 +300,5 @@ def test_memory_is_kept():
         ).stdout.split()
         for how in ("keep", "return")
     }
-    if told["keep"][0] == "True":  # otherwise the C library is another one
+    if told["keep"][0] == "True":  # another C library does not have these settings
         assert int(told["keep"][1]) < 100 < 1000 < int(told["return"][1])

@@ -1,4 +1,4 @@
-"""The optimizers' kernels round each number like NumPy, in any memory layout, on any threads, in a training."""
+"""The optimizers' kernels round each number like NumPy, for any memory layout and threads, and in a training."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def arrays(dtype, shape, scale):
 
 
 def updates(door):
-    """Every update with its numbers, as a function of p, dp, m and v."""
+    """Every update with its constants, as a function of p, dp, m and v."""
     adam = (0.01, (0.9, 0.999), (0.1, 0.001), 1e-8)
     return (
         lambda p, dp, m, v: door.sgd_update(p, dp, None, 0.1, 0.0),
@@ -50,9 +50,9 @@ def updates(door):
 @DTYPES
 @pytest.mark.parametrize("lay", LAYOUTS.values(), ids=list(LAYOUTS))
 def test_the_three_ways_are_equal(door, dtype, lay):
-    """The three ways are bitwise identical, because every sum and product is rounded separately.
+    """The three ways are bitwise identical, because each of them rounds every sum and product separately.
 
-    The direction stays unchanged.
+    The direction is not changed.
     """
     for shape in ((), (0,), (1,), (7,), (3, 5), (2, 3, 2, 2)):
         for scale in EXTREMES:
@@ -93,7 +93,7 @@ def test_the_same_numbers_whatever_the_threads(dtype, monkeypatch):
     ids=["sgd", "momentum", "adam"],
 )
 def test_a_training_is_the_same(make):
-    """A training is the same: parameters and memory after ten steps agree, and a checkpoint can store the memory."""
+    """A training gives the same parameters and memory after ten steps, and a checkpoint can store the memory."""
     ends = []
     for door in ({}, {"update": kernels}):
         streams = noise.Streams(0)

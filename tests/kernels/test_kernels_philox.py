@@ -1,4 +1,4 @@
-"""The normals of seeded runs: Philox compared with its authors' numbers, the transform in many digits, the law."""
+"""The normals of seeded runs: Philox compared with its authors' numbers, the transform in many digits, and the law."""
 
 import math
 
@@ -57,7 +57,7 @@ def test_the_words_are_the_known_answers():
 
 
 def test_the_words_are_those_of_another_library():
-    """The words are those of another library, whose generator increases its counter before the first block."""
+    """The words equal those of another library. Its generator increases the counter before the first block."""
     import randomgen
 
     key = int(KEY[0]) + (int(KEY[1]) << 32)
@@ -72,7 +72,7 @@ def test_the_words_are_those_of_another_library():
 def test_the_transform_in_fifty_digits(add):
     """The transform is correct in fifty digits, to 4 roundings of 6.77, at places in three tiles.
 
-    The generator's words come in the documented order.
+    The words of the generator are in the documented order.
     """
     got = normals(add, 3 * TILE, tile=2**32 - 3)
     with mpmath.workdps(50):
@@ -91,9 +91,9 @@ def test_the_transform_in_fifty_digits(add):
 @slow
 @pytest.mark.parametrize("n", [0, 1, TILE - 1, 3 * TILE + 5])
 def test_the_sums_three_ways(n):
-    """The sums agree in three ways to 8 roundings of the largest number.
+    """The sums agree in three ways, to 8 roundings of the largest number.
 
-    The kernel has polynomials where the reference uses NumPy.
+    The kernel uses polynomials in place of NumPy's functions.
     """
     start = rng(0).normal(size=n).astype(np.float32)
     with np.errstate(over="ignore"):  # words wrap around, so Python warns
@@ -107,7 +107,7 @@ def test_the_sums_three_ways(n):
 
 
 def test_the_kernel_as_python(monkeypatch):
-    """The kernel as Python agrees with the reference, both on tiles of 16 numbers."""
+    """The kernel as Python agrees with the reference. Both use tiles of 16 numbers here."""
     monkeypatch.setattr(philox, "LANES", 4)
     with np.errstate(over="ignore"):
         few = in_python(kernels, LANES=4)
@@ -125,9 +125,9 @@ def test_the_kernel_as_python(monkeypatch):
 
 @slow
 def test_the_kernel_s_polynomials_hold_everywhere():
-    """The kernel's polynomials are correct everywhere: of a million normals, none is over 4 roundings of 6.77 off.
+    """The kernel's polynomials are correct: a million normals are within 4 roundings of 6.77.
 
-    We compare with NumPy's functions in double precision.
+    We compare them with NumPy's functions in double precision.
     """
     fast, exact = (normals(f, 2**20) for f in (kernels.add_keyed, philox.add_keyed))
     assert float(np.abs(fast - exact).max()) <= 4 * np.finfo(np.float32).eps * LARGEST
@@ -168,7 +168,7 @@ def test_the_same_numbers_whatever_the_threads(monkeypatch):
 
 
 def law_of_philox(g):
-    """44 p values: those of `law`, and of pairs within a counter, across counters and across tiles."""
+    """44 p values: those of `law`, and of pairs within a counter, in different counters and in different tiles."""
     yield from law(g)
     quarters = g[: len(g) // TILE * TILE].reshape(-1, 4, LANES).astype(np.float64)
     for f in (lambda v: v, lambda v: np.square(v) - 1):
@@ -184,9 +184,9 @@ def law_of_philox(g):
 
 
 def test_the_reference_s_law():
-    """The reference has the normal law: a std 2 % off and a correlation of 0.03 are missed with probability 1e-6.
+    """The reference has the normal law. For example, a std 2 % off is missed with probability 1e-6.
 
-    These are examples. The correlation is within a counter of four.
+    The same holds for a correlation of 0.03 within a counter of four.
     """
     g = normals(philox.add_keyed, 2**18)
     assert min(law_of_philox(g)) > FALSE_ALARM / 44
@@ -196,10 +196,10 @@ def test_the_reference_s_law():
 
 @slow
 def test_the_kernel_s_law():
-    """The kernel has the normal law in eight million normals: moments to the sixth, the KS distance, tails, pairs.
+    """The kernel has the normal law in eight million normals: moments to the sixth, the KS distance, tails and pairs.
 
-    These are missed with probability 1e-6: a mean 0.004 off, a std 0.3 % off, twice too many beyond 4, a distance of
-    0.003.
+    These errors are missed with probability 1e-6: a mean 0.004 off, a std 0.3 % off, twice too many values beyond 4,
+    and a KS distance of 0.003.
     """
     g = normals(kernels.add_keyed, 2**23, tile=1000)
     assert min(law_of_philox(g)) > FALSE_ALARM / 44
@@ -224,7 +224,8 @@ def test_the_tests_of_the_law_see_a_wrong_one():
 def test_the_largest_number_is_the_one_that_is_documented():
     """The largest number is the documented one, which comes from the word 0.
 
-    Half a unit of 2^-24 below 1 rounds to 1, where both numbers are 0: 2^7 words of 2^32.
+    In float32, a word within half a unit of 2^-24 of the end rounds to 1. Then both numbers are 0. This happens for 2^7
+    of 2^32 words.
     """
     assert 6.76 < LARGEST < 6.77
     assert 2 * stats.norm.sf(LARGEST) == pytest.approx(1.3e-11, rel=0.05)
@@ -240,7 +241,8 @@ def test_the_largest_number_is_the_one_that_is_documented():
 def test_no_noise_is_used_twice(add):
     """No noise is used twice in two steps of a net: dW and db of three layers, and once more with another seed.
 
-    Of 24,000 float32 normals, about 0.3 % equal another by chance. With a repeated tile, all would.
+    About 0.3 % of 24,000 float32 normals equal another normal by chance. If a tile were repeated, all its normals
+    would.
     """
     shapes = ((40, 60), (40,), (50, 40), (50,), (10, 50), (10,))
     drawn = []
@@ -263,14 +265,14 @@ def test_no_noise_is_used_twice(add):
     chance.is_score(np.array(scores), 2000, sees=0.3)
 
 
-# --- the door --------------------------------------------------------------------------------------------------
+# --- the public function -----------------------------------------------------------------------------------------
 
 
 @DOORS
 def test_noise_is_added_in_place_whatever_the_layout(add):
     """Noise is added in place for any layout: rows, columns in another order, every second one, a convolution's dW.
 
-    The dW has the examples' order of axes.
+    The dW has the order of axes of the examples.
     """
     want = np.ones((6, 5, 2, 3), np.float32)
     add(want, 2.0, rng(1))
@@ -292,9 +294,9 @@ def test_noise_is_added_in_place_whatever_the_layout(add):
 
 @DOORS
 def test_a_generator_is_asked_for_a_key_alone(add):
-    """The function draws only a key from a generator, so a resumed run agrees.
+    """The function only draws a key from the generator, so a resumed run agrees.
 
-    The next draw does not depend on the size of the array, and std 0 uses no draw.
+    The next draw of the generator does not depend on the size of the array, and std 0 needs no draw.
     """
     key = rng(3).integers(2**32, size=4, dtype=np.uint32)
     for shape in ((3,), (40, 50)):
@@ -311,7 +313,7 @@ def test_a_generator_is_asked_for_a_key_alone(add):
 
 @DOORS
 def test_float64_has_the_normals_of_the_cipher(add):
-    """float64 has the normals of the cipher, with 52 bits, more than the normals of Philox."""
+    """In float64, the normals are those of the cipher, with 52 bits, which is more than Philox gives."""
     out, want = np.ones((2, 40))
     add(out, 0.5, rng(4))
     cipher.add_normal_keyed(want, 0.5, rng(4))

@@ -21,7 +21,7 @@ slow = pytest.mark.slow  # compiling takes seconds
 
 @pytest.fixture
 def threads():
-    """`cores.limit`; restored after the test."""
+    """The function `cores.limit`. The limit is restored after the test."""
     yield cores.limit
     cores.limit()
 
@@ -30,10 +30,10 @@ def threads():
 @pytest.mark.parametrize("scale", [0.3, 5.0, 1.3 * 2.0**24, 2.0**36])
 @pytest.mark.parametrize("n", [0, 1, GROUP - 1, 2 * GROUP + 5])
 def test_the_sums_three_ways(n, scale):
-    """The sums are bitwise identical in three ways, also if they are clamped."""
+    """The sums are bitwise identical in three ways, even if they are clamped."""
     start = np.random.default_rng(0).standard_cauchy(n) * 1e9
     start[:3] = (np.inf, -(2.0**60), 0.5)[: min(3, n)]
-    with np.errstate(over="ignore"):  # words wrap round
+    with np.errstate(over="ignore"):  # words wrap around
         python = in_python(kernels).add_keyed(start.copy(), 4 * scale, KEY, 2, unit=4.0)
     want = rounded.add_keyed(start.copy(), 4 * scale, KEY, 2, unit=4.0)
     compiled = kernels.add_keyed(start.copy(), 4 * scale, KEY, 2, unit=4.0)
@@ -56,7 +56,7 @@ def test_the_same_numbers_whatever_the_threads(threads):
 
 
 def quick(module, u, v, scale):
-    """The kernel's normals from these bits, or NaN where they are uncertain: (2, n)."""
+    """The kernel's normals from these bits as an array (2, n), with NaN for uncertain values."""
     words = np.ascontiguousarray(words_of(u, v)[::4])
     out = np.empty((2, len(u)))
     uncertain = module._quick(*words, scale, *out)
@@ -78,13 +78,13 @@ def test_what_is_certain_is_exact_where_the_way_of_computing_changes(scale):
 
 @pytest.mark.verifies("ours:rounded-gaussian")
 def test_double_precision_keeps_its_bound():
-    """Double precision keeps its bound: the kernel's floats differ from NumPy's by at most two errors.
+    """Double precision has the proved error bound: the floats of kernel and NumPy differ by at most twice this bound.
 
-    These are the floats themselves, as in tests/test_rounded.py.
+    We compare the floats before rounding, as in tests/test_rounded.py.
     """
     u, v = hard_bits(500)
     plain = in_python(kernels, ERROR=0.0)
-    with np.errstate(over="ignore"):  # words wrap round
+    with np.errstate(over="ignore"):  # words wrap around
         out = quick(plain, u, v, 2.0**200)
     want, _ = rounded.quick(words_of(u, v), 2.0**200)
     r = np.hypot(want[0], want[4])

@@ -1,4 +1,4 @@
-"""Products with independent rows are bitwise the sum in order, for any position of a row and any other rows."""
+"""Products with independent rows: each row is bitwise the sum in order, at any position and next to any other rows."""
 
 import sys
 
@@ -30,7 +30,7 @@ LAYOUTS = {
     "every second row": lambda a: np.repeat(a, 2, axis=0)[::2],
     "read backwards": lambda a: np.ascontiguousarray(a[:, ::-1])[:, ::-1],
 }
-# (m, k) times (k, n): none, one, and values around the kernel's numbers of terms, columns and rows
+# (m, k) times (k, n): sizes 0 and 1, and sizes around the kernel's numbers of terms, columns and rows
 SIZES = [(1, 1, 1), (0, 4, 3), (3, 0, 2), (4, 3, 0), (1, 8, 16), (5, 9, 17), (31, 8, 1), (2, 23, 600), (130, 40, 257)]
 
 
@@ -41,7 +41,10 @@ def all_threads():
 
 
 def in_order(a, b):
-    """The oracle: terms in order, with each product and each sum rounded, entry by entry in NumPy."""
+    """The oracle adds the terms in order, and rounds each product and each sum.
+
+    It computes in NumPy, entry by entry.
+    """
     total = np.zeros((len(a), b.shape[1]), np.result_type(a, b))
     for k in range(a.shape[1]):
         total = total + a[:, k, None] * b[k]
@@ -73,9 +76,9 @@ def test_stacks_of_matrices(dtype):
 
 
 def test_a_complex_matrix_is_two_products():
-    """A product with a complex matrix is two products: a light field of float64 errors through a complex medium.
+    """A product with a complex matrix is computed as two products: float64 errors times a complex medium.
 
-    An infinite entry stays in its part.
+    An infinite entry affects only its real or imaginary part.
     """
     rng = np.random.default_rng(2)
     e, R = rng.normal(size=(7, 5)), rng.normal(size=(5, 6)) + 1j * rng.normal(size=(5, 6))
@@ -143,9 +146,9 @@ def test_the_two_ways_agree(reference, kernel, inputs, extreme, m, dtype):
 @EVERY
 @BOTH
 def test_as_python_and_compiled(reference, kernel, inputs, dtype):
-    """The kernels as Python and compiled are bitwise identical, because the library computes sums over examples.
+    """The kernels as Python and compiled are bitwise identical, because a library computes the sums over examples.
 
-    Both make the same calls of the library.
+    Both make the same calls of this library.
     """
     plain, take = in_python(sys.modules[kernel.__module__]), twins.arguments_of(reference, inputs)
     for arguments in list(inputs(dtype, 2, lambda a: a))[:3]:
@@ -156,14 +159,14 @@ def test_as_python_and_compiled(reference, kernel, inputs, dtype):
 @pytest.mark.parametrize("stride", [(2, 1), (1, 3), (2, 2)])
 @pytest.mark.parametrize("padding", ["same", "valid", (1, 2)])
 def test_kernels_that_move_by_more(padding, stride):
-    """For strides above 1, the layer itself calls the kernels."""
+    """For strides above 1, the layer itself computes the result by calling the kernels."""
     twins.assert_layers_agree(rows, padding, stride)
 
 
 @pytest.mark.parametrize("geometry", twins.GEOMETRIES.values(), ids=list(twins.GEOMETRIES))
 @BOTH
 def test_an_example_has_the_same_bits_in_any_batch(geometry, dtype):
-    """An example has the same bits in any batch: alone, with 2 or 3, and with 140 in two blocks.
+    """An example has the same bits in any batch: alone, with 2 or 3 examples, and with 140 examples in two blocks.
 
     We compare passes, sums over positions, norms and the stored terms.
     """
@@ -172,7 +175,7 @@ def test_an_example_has_the_same_bits_in_any_batch(geometry, dtype):
     W, b, h = (r.normal(size=size).astype(dtype) for size in ((c_out, shape[0], *k), c_out, (140, *shape)))
     out = im2col.positions(shape[1:], k, (1, 1), pad)
     dz = r.normal(size=(140, c_out, *out)).astype(dtype)
-    laid = conv.lanes.examples_first(np.ascontiguousarray(dz.transpose(1, 2, 3, 0)))  # the layout after a pass
+    laid = conv.lanes.examples_first(np.ascontiguousarray(dz.transpose(1, 2, 3, 0)))  # the memory layout after a pass
 
     def values(i):
         kept = []

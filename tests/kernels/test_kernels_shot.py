@@ -15,7 +15,7 @@ from tests.oracles import chance
 kernels = pytest.importorskip("nfa.kernels.shot", reason="numba is not installed: pip install numba")
 from nfa.kernels import cores  # noqa: E402
 
-PAIRS = [(camera.poisson, kernels.poisson)]  # twins in law only, because their numbers differ
+PAIRS = [(camera.poisson, kernels.poisson)]  # these twins have the same law, but different numbers
 slow = pytest.mark.slow  # compiling takes a second
 rng = np.random.default_rng
 WAYS = pytest.mark.parametrize(
@@ -26,13 +26,13 @@ MEANS = [0.003, 0.7, 9.99, 10.0, 10.01, 13.7, 40.0, 300.0, 9000.5, 1e6, 1e9]
 
 @pytest.fixture
 def python():
-    """The kernel as Python, on tiles of 16 numbers. NumPy warns, because words wrap around and candidates may be 0."""
+    """The kernel as Python, with tiles of 16 numbers. Words that wrap around and candidates of 0 give no warning."""
     with np.errstate(all="ignore"):
         yield in_python(kernels, LANES=8, TILE=16)
 
 
 def cells(k, mean, most=60):
-    """The counts of the numbers in some cells of about equal probability, and the expected counts."""
+    """The counts of the numbers in cells of about equal probability, and the expected counts."""
     edges = np.unique(stats.poisson.ppf(np.linspace(0, 1, most + 1)[1:-1], mean))
     p = np.diff(stats.poisson.cdf(edges, mean), prepend=0, append=1)
     kept = p * len(k) > 5
@@ -50,8 +50,8 @@ def cells(k, mean, most=60):
 def test_the_kernel_s_law(mean):
     """The kernel has the Poisson law, for a million numbers of each mean.
 
-    Cells that are 1.3 % off in the mean square are missed with probability 1e-6. Mean and variance are tested to 6
-    standard errors of a million: false alarm 2e-9 each if they were normal.
+    Cell probabilities that are 1.3 % off in the mean square are missed with probability 1e-6. Mean and variance of a
+    million numbers are within 6 standard errors. If they are normal, each fails with probability 2e-9.
     """
     n = 2**20
     k = kernels.poisson(np.full(n, mean), rng(int(mean) + 7))
@@ -66,9 +66,9 @@ def test_the_kernel_s_law(mean):
 @slow
 @pytest.mark.parametrize("mean", [0.7, 12.0, 100.0, 1600.0])
 def test_the_kernel_s_tails(mean):
-    """The kernel has the tails of the law: the numbers beyond 3 and 4 standard deviations of eight million.
+    """The kernel has the tails of the law. We count the numbers beyond 3 and 4 standard deviations among eight million.
 
-    Three times as many, or none, are missed with 1e-6.
+    Three times as many numbers, or none, are missed with probability 1e-6.
     """
     n = 2**23
     k = kernels.poisson(np.full(n, mean, np.float32), rng(3))
@@ -85,7 +85,7 @@ def test_the_kernel_s_tails(mean):
 
 @slow
 def test_numbers_of_different_places_and_keys_have_nothing_in_common():
-    """Numbers of different places and keys are uncorrelated: neighbours, the two of a counter, adjacent tiles, keys.
+    """Numbers of different places and keys are uncorrelated: neighbours, pairs of a counter, adjacent tiles, keys.
 
     There are 10 correlations, of the numbers and of their squares.
     """
@@ -98,9 +98,9 @@ def test_numbers_of_different_places_and_keys_have_nothing_in_common():
 
 
 def test_the_python_source_s_law(python):
-    """The Python source has the law, with mixed means in every tile, as in a picture.
+    """The Python source has the law, with different means in every tile, as in an image.
 
-    Cells that are 25 % off in the mean square are detected.
+    The test detects cell probabilities that are 25 % off in the mean square.
     """
     n, means = 2500, [2.0, 30.0, 0.0, 300.0]
     k = python.poisson(np.tile(means, n), rng(5)).reshape(n, 4).T
@@ -111,14 +111,15 @@ def test_the_python_source_s_law(python):
             chance.fits(*cells(numbers, mean, 10), sees=0.25, tests=3)
 
 
-# --- the parts -------------------------------------------------------------------------------------------------
+# --- the steps of the method ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("mean", [10.0, 13.7, 100.0, 1e4, 1e6, 1e9])
 def test_what_is_taken_is_what_the_exact_law_takes(python, mean):
-    """The numbers that are accepted early are those that the exact law accepts.
+    """The method accepts a number early only if the exact test accepts it too.
 
-    The sure region is part of that of the exact test, and both series give its margin to 1e-8, in fifty digits.
+    The region of early acceptance is inside that of the exact test. Both series give the margin of the exact test to
+    1e-8, compared with fifty digits.
     """
     r = rng(int(mean))
     u, v = r.uniform(-0.4999, 0.4999, 60), r.uniform(1e-6, 1, 60)
@@ -145,7 +146,7 @@ def test_what_is_taken_is_what_the_exact_law_takes(python, mean):
 
 @pytest.mark.parametrize("mean", [10.0, 17.3, 250.0, 1e6])
 def test_the_hat_lies_above_the_law(python, mean):
-    """The hat lies above the law; otherwise the excess would be cut off.
+    """The hat is above the law. Otherwise the method would cut off the excess.
 
     At v = 1, on 2,000 places, the least distance is a few per mille.
     """
@@ -166,9 +167,9 @@ def test_logarithms_in_fifty_digits(python):
 
 
 def test_a_small_mean_by_its_distribution_function(python):
-    """A small mean uses the distribution function: the quantiles of SciPy are the oracle.
+    """For a small mean, the kernel inverts the distribution function. The oracle is the quantiles of SciPy.
 
-    We test uniform numbers from the smallest of a word to the largest.
+    We test uniform numbers from the smallest word to the largest.
     """
     for mean in (1e-9, 0.4, 3.0, 9.999):
         for u in (2.0**-33, 0.01, 0.35, 0.5, 0.9, 0.9999, 1 - 2.0**-33):
@@ -191,9 +192,9 @@ def test_uniform_numbers_are_those_of_the_words(python):
 
 
 def test_a_number_depends_on_key_and_place_and_on_no_other(python):
-    """A number depends only on its key and place: with other means, in a larger array, and three tiles later.
+    """A number depends only on its key and its place: not on the other means, and not on the size of the array.
 
-    Later attempts come from there.
+    Later attempts use the words three tiles later.
     """
     means = rng(0).exponential(60, 50)
     alone = python.poisson(means, rng(9))
@@ -201,12 +202,12 @@ def test_a_number_depends_on_key_and_place_and_on_no_other(python):
     assert np.array_equal(python.poisson(others, rng(9))[1::2], alone[1::2])
     assert np.array_equal(python.poisson(np.r_[means, means], rng(9))[:50], alone)
     assert (python.poisson(np.full(800, 1e9), rng(4))[:, None] == python.poisson(np.full(800, 1e9), rng(5))).sum() < 99
-    assert len(np.unique(python.poisson(np.full(800, 1e15), rng(6)))) > 780  # no attempt is used twice
+    assert len(np.unique(python.poisson(np.full(800, 1e15), rng(6)))) > 780  # no word is used for two attempts
 
 
 @slow
 def test_as_python_and_compiled():
-    """The kernel as Python and compiled agree, except if a margin of rounding decides, which does not occur here."""
+    """The kernel as Python and compiled agree. Only a margin decided by rounding could differ, and none occurs here."""
     means = rng(2).exponential(80, 2100)
     means[::7] = 0
     with np.errstate(all="ignore"):
@@ -238,7 +239,7 @@ def test_a_generator_is_asked_for_a_key_alone(python):
     assert asked.random() == same.random()
 
 
-# --- the door --------------------------------------------------------------------------------------------------
+# --- the public function -----------------------------------------------------------------------------------------
 
 
 @WAYS

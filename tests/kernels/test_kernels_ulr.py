@@ -38,7 +38,7 @@ EVERY_PHI = pytest.mark.parametrize("phi", PHI, ids=lambda phi: phi.name)
 
 
 def problem(sizes, phi, m, loss=ops.softmax_cross_entropy, factor=1.0):
-    """A float32 net with a pass through it, and the same in float64: (net, z, h, y) twice."""
+    """(net, z, h, y) twice: a float32 net with a pass through it, and the same in float64."""
     net = mlp(sizes, phi, rng=rng(0), dtype=np.float32, loss=loss)
     for l in range(1, net.L + 1):
         net.W[l] *= np.float32(factor)
@@ -51,9 +51,9 @@ def problem(sizes, phi, m, loss=ops.softmax_cross_entropy, factor=1.0):
 
 
 def assert_near(got, want, u, power):
-    """Assert that sums over draws agree to 1e-5 of the largest possible sum, by Cauchy and Schwarz.
+    """Assert that sums over draws agree to 1e-5 of the largest possible sum, which follows from Cauchy and Schwarz.
 
-    Squares agree to about 1e-5.
+    Sums of squares agree to about 1e-5.
     """
     most = np.sqrt(np.square(u).sum(axis=0) * power[:, None])
     assert (np.abs(got[0] - want[0]) <= 1e-5 * most).all()
@@ -61,7 +61,7 @@ def assert_near(got, want, u, power):
 
 
 def both(l, narrow, wide, draws, antithetic, baseline):
-    """Compare the kernel with NumPy in float64 at layer l, with the noise that the kernel draws."""
+    """Compare the kernel with NumPy in float64 at layer l. NumPy gets the kernel's noise."""
     (net, z, h, y), (net_wide, z_wide, h_wide, y_wide) = narrow, wide
     m = len(y)
     calm = np.zeros(m) if not baseline else net_wide.loss.value(z_wide[net.L], y_wide)
@@ -82,7 +82,8 @@ def both(l, narrow, wide, draws, antithetic, baseline):
 def test_with_the_same_noise_it_is_numpy_in_float64(phi, loss):
     """With the same noise, the kernel agrees with NumPy in float64, for every layer and many sizes.
 
-    Widths need not be multiples of 8. There are one draw to several tiles, and 0 examples to more than a tile.
+    The widths include numbers that are not multiples of 8. The draws take one or several tiles, and the examples take
+    none, one, or more than one.
     """
     for sizes, m in (([5, 17, 9, 4], 7), ([3, 2, 8, 2], 1), ([3, 1, 3], 600), ([3, 5, 2], 0)):
         given = problem(sizes, phi, m, loss)
@@ -102,7 +103,7 @@ def test_with_the_same_noise_it_is_numpy_in_float64_for_the_papers_net():
 
 @pytest.mark.slow
 def test_each_layer_has_its_own_activation():
-    """Each layer has its own activation, and an activation beyond the known ones is refused."""
+    """Each layer has its own activation. Activations that the kernel does not know are refused."""
     for phis in ((ops.tanh, ops.relu), (ops.relu, ops.tanh), (ops.gelu, ops.relu, ops.tanh)):
         layers = [(Dense(9 + i), phi) for i, phi in enumerate(phis)]
         net = Net((3,), [*layers, (Dense(2),)], rng=rng(0), dtype=np.float32)
@@ -116,7 +117,7 @@ def test_each_layer_has_its_own_activation():
 
 @pytest.mark.slow
 def test_wide_layers_have_narrow_tiles():
-    """Wide layers have narrow tiles: 93 columns for 700 units, and never fewer than 16."""
+    """Wide layers have narrow tiles: 93 columns for 700 units, and at least 16 columns for any width."""
     for width, columns in ((700, 93), (5000, 16)):
         given = problem([3, 4, width, 2], ops.relu, 3)
         for l in (1, 2, 3):
@@ -136,9 +137,9 @@ def test_layers_without_a_bias():
 @pytest.mark.slow
 @EVERY_PHI
 def test_large_losses_too(phi):
-    """Large losses agree too: the weights are a thousand times as large, and pre-activations are 1e9.
+    """Large losses agree too. The weights are a thousand times as large, and pre-activations are about 1e9.
 
-    Exponentials would overflow there.
+    There, exponentials without a shift would overflow.
     """
     given = problem([5, 17, 9, 4], phi, 3, factor=1e3)
     assert max(np.abs(v).max() for v in given[0][1][1:]) > 1e2
@@ -148,9 +149,9 @@ def test_large_losses_too(phi):
 
 @pytest.mark.slow
 def test_as_python_it_is_what_is_compiled():
-    """The kernel as Python agrees with the compiled kernel to a few roundings of float32 in each sum.
+    """The kernel as Python agrees with the compiled kernel, to a few roundings of float32 in each sum.
 
-    The compiler fuses products and changes the order.
+    The compiler fuses operations and changes their order.
     """
     plain = in_python(kernel)
     for phi in PHI:
@@ -164,7 +165,9 @@ def test_as_python_it_is_what_is_compiled():
 
 @pytest.mark.slow
 def test_the_threads_change_nothing():
-    """The number of threads changes nothing: one piece and the largest number of pieces are bitwise identical."""
+    """The number of threads changes nothing: one piece and the largest number of pieces give bitwise
+    identical results.
+    """
     net, z, h, y = problem([5, 17, 9, 4], ops.gelu, 40)[0]
     found = []
     try:
@@ -191,7 +194,7 @@ def test_it_changes_nothing_that_it_is_given():
 
 
 class Drawing:
-    """A generator with the kernel's normals for arrays (repeats, m, n). Other draws are its own."""
+    """A generator that returns the kernel's normals for arrays (repeats, m, n), and its own draws for other shapes."""
 
     def __init__(self, seed):
         self.own = rng(seed)
@@ -216,7 +219,10 @@ RULES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES.values(), ids=list(RULES))
 def test_a_rule_takes_it_by_its_door(rule):
-    """A rule uses the kernel by its public function: if NumPy gets the kernel's noise, the directions are the same."""
+    """A rule calls the kernel by its public function.
+
+    If NumPy uses the kernel's noise, the directions are the same.
+    """
     net, _, h, y = problem([3, 6, 5, 3], ops.gelu, 24)[0]
     want = rule(net, h[0], y, rng=Drawing(7))
     got = rule(net, h[0], y, weigh=kernel.weigh, rng=rng(7))
@@ -226,17 +232,17 @@ def test_a_rule_takes_it_by_its_door(rule):
 
 @pytest.mark.slow
 def test_the_mean_is_the_gradient_of_a_quadratic_loss():
-    """The mean is the gradient of a quadratic loss, within the error of the mean, for every unit.
+    """For a quadratic loss, the mean is the gradient, within the error of the mean, for every unit.
 
-    There are 64 pairs at each of 4,000 copies of a record. A mean that is 10 such errors off is missed with probability
-    1e-6.
+    There are 64 pairs for each of 4,000 copies of a record. A mean that is 10 standard errors off is missed with
+    probability 1e-6.
     """
     net = mlp([3, 4, 2], ops.identity, rng=rng(0), dtype=np.float32, loss=ops.squared_error)
     x, y = np.ones((1, 3), np.float32), np.zeros((1, 2), np.float32)
     z, h = forward(net, np.repeat(x, 4000, axis=0))
     total, _ = kernel.weigh(net, 1, z, h, np.repeat(y, 4000, axis=0), 0.1, 64, np.zeros(4000), True, 1, rng(8))
     dz = total / (64 * 0.1)
-    want = (net.W[2].T @ z[2][0]).astype(float)  # e = z[2], because the net is linear
+    want = (net.W[2].T @ z[2][0]).astype(float)  # e = z[2], and the net is linear
     error = (dz.mean(axis=0) - want) / (dz.std(axis=0) / math.sqrt(len(dz)))
     assert np.abs(error).max() < stats.norm.isf(FALSE_ALARM / 2 / 4)
 
@@ -244,7 +250,7 @@ def test_the_mean_is_the_gradient_of_a_quadratic_loss():
 @pytest.mark.slow
 @pytest.mark.parametrize("K", [3, 20_000])
 def test_memory_is_bounded_by_a_tile(K):
-    """A tile bounds the memory: below 4 MB for 20,000 repeats of 6 records, and for 3 repeats of 6,000.
+    """A tile limits the memory: less than 4 MB for 20,000 repeats of 6 records, and for 3 repeats of 6,000 records.
 
     The net is 300-40-3.
     """
@@ -266,7 +272,7 @@ GRID = np.concatenate([np.linspace(-30, 30, 200_001), [-3e38, -1e30, -1e5, -0.0,
 @pytest.mark.slow
 @EVERY_PHI
 def test_activations_agree_with_ops(phi):
-    """Activations agree with ops to 4e-7, or 4e-7 of a value above 1, compared with float64."""
+    """Activations agree with float64 to 4e-7, or to 4e-7 of a value above 1."""
     z = GRID.astype(np.float32)
     got = z.copy()
     functions.ACTIVATIONS[phi.name](got[None], 1, len(got))
@@ -276,7 +282,7 @@ def test_activations_agree_with_ops(phi):
 
 @pytest.mark.slow
 def test_the_lower_tail_of_gelu_keeps_its_digits():
-    """The lower tail of GELU keeps its digits: z Phi(z) down to z = -5 has a relative error of 2e-6.
+    """The lower tail of GELU keeps its digits: z Phi(z) has a relative error of 2e-6 down to z = -5.
 
     NumPy's float32 has no correct digits there.
     """
@@ -299,7 +305,7 @@ def test_the_lower_tail_of_gelu_keeps_its_digits():
 def test_functions_of_one_number(function, x, want, rtol, atol):
     """Functions of one number are as exact as documented, compared with float64.
 
-    They are compiled like the loops that use them.
+    They are compiled with the same options as the loops that use them.
     """
     x, compiled = x.astype(np.float32), functions.loop(function.py_func)
     got = [compiled(v) for v in x]
@@ -309,7 +315,7 @@ def test_functions_of_one_number(function, x, want, rtol, atol):
 @pytest.mark.slow
 @EVERY_PHI
 def test_what_is_not_a_number_stays_so(phi):
-    """NaN stays NaN: a net that has diverged has no loss. The step activation is 0 there, in NumPy too."""
+    """NaN stays NaN, so a net that has diverged has no loss. The step activation gives 0, as in NumPy."""
     net, z, h, y = problem([3, 9, 3], phi, 2)[0]
     z[1][0, 2] = np.nan
     total, power = kernel.weigh(net, 1, z, h, y, 0.3, 5, np.zeros(2), False, 1, rng(5))
@@ -324,7 +330,7 @@ def test_what_is_not_a_number_stays_so(phi):
 
 
 def test_the_words_are_those_of_philox():
-    """The words are those of Philox4x32-10: the known answers of Random123, the library of its authors."""
+    """The words are those of Philox4x32-10: the known answers of Random123, the library of the generator's authors."""
     ones = 2**32 - 1
     known = [
         ((0, 0, 0, 0), (0, 0), "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
@@ -342,16 +348,16 @@ def test_the_words_are_those_of_philox():
 
 @functools.cache
 def normals():
-    """2,560,000 numbers, in tiles as for layer 1 of the paper's net."""
+    """2,560,000 numbers, in tiles like those of layer 1 of the paper's net."""
     return kernel._noise(200, 128, 100, rng(11))
 
 
 @pytest.mark.slow
 def test_the_noise_is_normal():
-    """The noise is normal: moments to the sixth, a Kolmogorov-Smirnov test, and counts beyond 1, 2, ... 5.
+    """The noise is normal: moments to the sixth, a Kolmogorov-Smirnov test, and counts beyond 1, 2, ..., 5.
 
-    The counts are on either side. These are missed with probability 1e-6: a mean 0.006 off, a std 0.4 % off, 2.5 times
-    too many beyond 4, 40 times beyond 5.
+    These errors are missed with probability 1e-6: a mean 0.006 off, a std 0.4 % off, 2.5 times too many values beyond
+    4, and 40 times beyond 5.
     """
     u = normals().ravel().astype(float)
     n = len(u)
@@ -367,12 +373,12 @@ def test_the_noise_is_normal():
 
 @pytest.mark.slow
 def test_the_noise_is_independent():
-    """The noise is independent: adjacent numbers, the four from one counter, their squares, and another key.
+    """The noise is independent: adjacent numbers, the four numbers of a counter, their squares, and another key.
 
-    A correlation of 9.7 / sqrt(n) is missed with probability 1e-6: 0.006 of all, 0.08 within a counter.
+    A correlation of 9.7 / sqrt(n) is missed with probability 1e-6: 0.006 for all numbers, and 0.08 within a counter.
     """
     u = normals().astype(float)
-    tile = u[:, :5].transpose(2, 1, 0).ravel()  # 64,000 numbers; numbers a quarter apart have the same counter
+    tile = u[:, :5].transpose(2, 1, 0).ravel()  # 64,000 numbers; those a quarter apart have the same counter
     many = u.transpose(1, 2, 0).ravel()
     other = kernel._noise(200, 128, 100, rng(12)).transpose(1, 2, 0).ravel().astype(float)
     quarter = len(tile) // 4
@@ -386,9 +392,9 @@ def test_the_noise_is_independent():
 
 @pytest.mark.slow
 def test_no_noise_is_used_twice():
-    """No noise is used twice: tiles have the share of repeated numbers of independent float32 values.
+    """No noise is used twice: tiles repeat as many numbers as independent float32 values do.
 
-    We test tiles of one group and of several.
+    We test tiles of one group and of several groups.
     """
     for m, draws in ((2, 1100), (300, 5)):
         u = kernel._noise(m, 4, draws, rng(13))
@@ -400,7 +406,7 @@ def test_no_noise_is_used_twice():
 def test_the_largest_number_is_the_one_that_is_documented():
     """The largest number is the documented one: the word 0 gives sqrt(2 * 33 log 2) = 6.76.
 
-    The word of ones gives 0.
+    The word with all bits 1 gives 0.
     """
     pair = in_python(philox).pair
     assert np.hypot(*pair(np.uint32(0), np.uint32(12345))) == pytest.approx(math.sqrt(66 * math.log(2)), rel=1e-6)
@@ -427,7 +433,7 @@ def settings_of(folder, rule="ulr", **more):
 def test_a_run_takes_it_and_says_so(rule, tmp_path):
     """A run uses the kernel, and its record names the kernel and numba.
 
-    Without kernels, or if the kernel cannot run the net, the record names none.
+    Without kernels, or if the kernel cannot compute the net, the record names no kernel.
     """
     record = run(settings_of(tmp_path, rule), tmp_path / "kernel")
     assert record["settings"]["kernels"] is True
@@ -447,11 +453,11 @@ def test_a_rule_without_repeats_has_the_kernels_of_its_layers(tmp_path):
 
 @pytest.mark.slow
 def test_a_run_is_the_loop_written_out_by_hand(tmp_path):
-    """A run is the loop written out by hand: the rule with the kernel, step by step, from the streams of the run."""
+    """A run equals a loop written by hand: the rule with the kernel, step by step, with the streams of the run."""
     settings = settings_of(tmp_path)
     parts = prepare(settings)
     for t in range(1, 13):
-        draws = of_examples(parts.streams("noise", t))  # the batch has one part
+        draws = of_examples(parts.streams("noise", t))  # the batch is a single part
         dW, db = ulr(parts.net, *parts.batches.at(t), **OWN["ulr"], weigh=kernel.weigh, rng=draws)
         parts.optimizer.step(parts.net, dW, db, t)
     assert measure(parts, 12) == run(settings, tmp_path)["history"][-1]
@@ -460,7 +466,7 @@ def test_a_run_is_the_loop_written_out_by_hand(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", list(OWN))
 def test_a_run_that_is_stopped_goes_on_bit_for_bit(rule, tmp_path, monkeypatch):
-    """A run that is stopped after any number of steps continues bitwise, with any number of threads."""
+    """A run that stops after any number of steps continues bitwise identically, with any number of threads."""
     settings = settings_of(tmp_path, rule)
     whole = untimed(run(settings, tmp_path / "whole"))
     for k in (1, 4, 7, 11):

@@ -1,4 +1,7 @@
-"""The kernels' Python source on a few numbers, compared with NumPy. Nothing is compiled, so these tests are fast."""
+"""The kernels' Python source on a few numbers, compared with NumPy.
+
+The tests are fast, because they compile nothing.
+"""
 
 import types
 
@@ -26,7 +29,7 @@ rng = np.random.default_rng
 
 @pytest.fixture
 def few_lanes(monkeypatch):
-    """Groups of 4 blocks of the cipher. Words wrap around, so Python warns."""
+    """Groups of 4 blocks of the cipher. Warnings are ignored, because words wrap around."""
     monkeypatch.setattr(cipher, "LANES", LANES)
     with np.errstate(over="ignore"):
         yield in_python(kernels, LANES=LANES)
@@ -53,7 +56,7 @@ def test_the_cipher_s_counter_has_64_bits(few_lanes):
 
 @pytest.mark.parametrize("n", [0, 1, 150])
 def test_sums_with_normals(few_lanes, n):
-    """Sums with normals are correct for four groups and a rest, with std and with the earlier content."""
+    """Sums with normals are correct for four groups and a rest, with a std and with earlier content."""
     start = rng(0).normal(size=n)
     for group, std in ((0, 0.5), (3, 2.0)):
         got = few_lanes.add_keyed(start.copy(), std, KEY, group)
@@ -77,7 +80,7 @@ def test_sums_with_normals(few_lanes, n):
     ],
 )
 def test_a_normal_of_extreme_words(few_lanes, a, b, c, d):
-    """Extreme words give correct normals: uniform numbers next to 0 and 1, angles next to multiples of pi / 4."""
+    """Extreme words give correct normals: uniform numbers next to 0 and 1, and angles next to multiples of pi / 4."""
     words = [np.array([w], np.uint32) for w in (a, b, c, d)]
     u, v = ((high * 2**20 + low // 2**12) / 2**52 for high, low in ((a, b), (c, d)))
     wide = np.empty((2, 1))
@@ -89,9 +92,9 @@ def test_a_normal_of_extreme_words(few_lanes, a, b, c, d):
 
 
 def test_noise_is_added_in_place(few_lanes):
-    """Noise is added in place: to rows, to columns in another order, to no number and to one number.
+    """Noise is added in place: to rows, to columns in another order, to an empty array and to a single number.
 
-    The generator is used only for a key.
+    The function draws only a key from the generator.
     """
     for shape in ((5, 30), (0, 3), ()):
         start = np.array(rng(1).normal(size=shape))
@@ -122,7 +125,7 @@ def test_noise_is_the_same_in_any_pieces(few_lanes):
 
 @pytest.fixture
 def few_rounded(monkeypatch, few_lanes):
-    """Groups of 4 blocks of the cipher for the noise on a grid."""
+    """Groups of 4 blocks of the cipher, for noise on a grid."""
     monkeypatch.setattr(rounded, "LANES", LANES)
     monkeypatch.setattr(rounded, "PAIRS", 4 * LANES)
     return in_python(rounded_kernel, LANES=LANES)
@@ -131,9 +134,9 @@ def few_rounded(monkeypatch, few_lanes):
 @pytest.mark.parametrize("scale", [0.4, 1e7, 2.0**39])
 @pytest.mark.parametrize("n", [0, 1, 75])
 def test_sums_on_a_grid(few_rounded, n, scale):
-    """Sums on a grid are bitwise correct for two groups and a rest, also beyond the range.
+    """Sums on a grid are bitwise correct for two groups and a rest, even beyond the range.
 
-    Some numbers are uncertain in float64.
+    Some of the numbers are uncertain in float64.
     """
     start = rng(0).normal(size=n) * 1e5
     start[:3] = (np.inf, -1e300, 2.5)[: min(3, n)]
@@ -185,7 +188,7 @@ def projections(monkeypatch):
 
 @pytest.mark.parametrize("threads", [1, 4])
 def test_tiles(projections, threads):
-    """Tiles are correct if pieces begin and end within a column: 21 groups in pieces of 5 and 6.
+    """Tiles are correct even if pieces begin and end within a column: 21 groups in pieces of 5 and 6.
 
     A column has 7 groups.
     """
@@ -208,7 +211,7 @@ FUNCTIONS, PHILOX = in_python(functions), in_python(philox)
 
 
 class Given:
-    """A generator that returns given normals (draws, m, n), some draws at a time."""
+    """A generator that returns given normals (draws, m, n), a few draws in each call."""
 
     def __init__(self, u):
         self.u, self.at = u, 0
@@ -225,7 +228,7 @@ PHI = (ops.identity, ops.relu, ops.step, ops.gelu, ops.tanh, ops.sigmoid)
 @pytest.mark.parametrize("phi", PHI)
 @pytest.mark.parametrize("antithetic", [False, True])
 def test_the_repeats_of_ulr(phi, antithetic, second):
-    """The repeats of ULR agree with NumPy in float64 with the kernel's noise.
+    """The repeats of ULR agree with NumPy in float64, with the kernel's noise.
 
     There are several tiles, several examples in one tile, and another activation in the second layer.
     """
@@ -255,7 +258,7 @@ def test_the_repeats_of_ulr(phi, antithetic, second):
 
 @pytest.mark.parametrize("n_in", [1, 7, 8, 9, 16, 21])
 def test_a_layer_by_columns(n_in):
-    """A layer by columns is exact for whole numbers: eight terms at a time, and the rest.
+    """The product of a layer by columns is exact for whole numbers: eight terms at a time, and the rest.
 
     Whole numbers are exact in float32.
     """
@@ -268,7 +271,7 @@ def test_a_layer_by_columns(n_in):
 def test_how_ulr_is_tiled():
     """The tiles of ULR contain every repeat of every example once.
 
-    An example's pieces are in order, with a limited number of columns.
+    The pieces of an example are in order, and a tile has a limited number of columns.
     """
     net = types.SimpleNamespace(W=[None, np.zeros((9, 3)), np.zeros((30, 9)), np.zeros((100, 30)), np.zeros((4, 100))])
     assert [ULR._columns(net, l) for l in (1, 2, 3, 4)] == [2, 2, 2, 8]
@@ -286,9 +289,9 @@ def test_how_ulr_is_tiled():
 
 
 def test_the_keys_of_ulr_have_all_of_their_bits():
-    """The keys of ULR use all of their bits: over 64 keys, no bit is always 0 or always 1.
+    """The keys of ULR use all their bits: in 64 keys, no bit is always 0 or always 1.
 
-    This is a false alarm in 2^57 seeds.
+    Correct code fails for one in 2^57 seeds.
     """
     keys = np.array([ULR._key(rng(seed)) for seed in range(64)])
     assert keys.dtype == np.uint32
@@ -297,7 +300,7 @@ def test_the_keys_of_ulr_have_all_of_their_bits():
 
 
 def test_what_ulr_cannot_run():
-    """ULR's kernel refuses what it cannot run; the types of the network and of its z are tested separately."""
+    """ULR's kernel refuses what it cannot compute. The types of the network and of z are checked separately."""
     wide, narrow = (mlp([3, 2, 2], ops.relu, rng=rng(0), dtype=dtype) for dtype in (np.float64, np.float32))
     assert not ULR.fits(wide)
     assert ULR.fits(narrow)
@@ -332,7 +335,7 @@ def test_an_exponential_below_that_of_minus_87_is_that():
 
 @pytest.mark.parametrize("phi", PHI, ids=lambda phi: phi.name)
 def test_activations(phi):
-    """Activations agree with float64 to 4e-7, or 4e-7 of a value above 1, also where exponentials would overflow."""
+    """Activations agree with float64 to 4e-7, or to 4e-7 of a value above 1, even where exponentials would overflow."""
     z = np.concatenate([np.linspace(-8, 8, 81), [-1e30, -90, -1e-30, 0, 1e-30, 90, 1e30]]).astype(np.float32)
     got = z.copy()
     with np.errstate(over="ignore"):
@@ -352,9 +355,9 @@ def test_random_words():
 
 
 def test_two_normals_of_two_words():
-    """Two words give two normals: 32 bits for the radius, 30 for the angle, 2 for the signs.
+    """Two words give two normals: 32 bits for the radius, 30 for the angle, and 2 for the signs.
 
-    Every number is a function of its place.
+    Every number depends only on its place.
     """
     for a, b in ((0, 0), (5, 3), (2**32 - 2**12, 2**32 - 2), (2**31, 2**31 + 1), (123456789, 987654321)):
         radius, turn = np.sqrt(-2 * np.log((a + 0.5) / 2**32)), np.pi / 2 * (b >> 2) / 2**30
@@ -380,9 +383,10 @@ def test_pieces_of_work(monkeypatch):
 
 
 def test_threads_warn_of_what_the_caller_is_to_be_warned_of():
-    """Threads pass on the warnings that the caller should get.
+    """Threads report the warnings that the caller should get.
 
-    An overflow in each of three pieces has no effect if it is ignored, and is an error if overflows are errors.
+    If the caller ignores overflows, an overflow in each of three pieces has no effect. If overflows are errors, it
+    raises an error.
     """
     x = np.full(3, 1e30, np.float32)
 
@@ -426,9 +430,9 @@ def test_how_many_threads(monkeypatch):
 
 
 def test_what_the_c_library_is_told_about_memory(monkeypatch):
-    """The C library gets these memory settings: M_TRIM_THRESHOLD is -1, M_MMAP_THRESHOLD is -3 and at most 2^25.
+    """The C library gets these memory settings: M_TRIM_THRESHOLD (-1) and M_MMAP_THRESHOLD (-3), at most 2^25.
 
-    They are set by mallopt(3). The result 1 means success.
+    mallopt(3) sets them. Its result 1 means success.
     """
     told = []
 

@@ -1,4 +1,4 @@
-"""A row of a convolution with fewer products, compared with its definition."""
+"""A row of a convolution with fewer products, compared with the definition of a convolution."""
 
 from fractions import Fraction
 
@@ -12,7 +12,7 @@ WIDTHS = range(2, 8)
 
 @pytest.mark.parametrize("k", WIDTHS)
 def test_the_three_matrices_give_the_convolution(k):
-    """The three matrices give the convolution, exactly: the coefficient is 1 if z_s contains the product, else 0.
+    """The three matrices give the convolution exactly: a product has coefficient 1 if z_s contains it, and 0 otherwise.
 
     We test each product of an entry of w and an entry of x.
     """
@@ -28,7 +28,7 @@ def test_the_three_matrices_give_the_convolution(k):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("k", WIDTHS)
 def test_a_whole_row_is_its_definition(k, dtype):
-    """A whole row equals its definition, to 8 roundings of the sum of absolute values, both in the norm.
+    """A whole row equals its definition: the norm of the error is at most 8 roundings of the norm of absolute sums.
 
     Rows have whole tiles and cut tiles.
     """
@@ -48,11 +48,11 @@ def test_a_whole_row_is_its_definition(k, dtype):
 
 
 def test_a_row_that_saves_nothing_is_left_alone():
-    """A row for which the method saves nothing stays unchanged: one column, or kernels wider than the points allow.
+    """If the method saves no products, the row stays unchanged: one column, or kernels wider than the points allow.
 
-    The one column is that of a kernel or of a row.
+    The kernel or the row may have only one column.
     """
     assert toom_cook.whole_row(1, 9) is None
     assert toom_cook.whole_row(3, 1) is None
     assert toom_cook.whole_row(8, 100) is None
-    assert len(toom_cook.whole_row(5, 14)[1]) == 32  # the sums themselves need 70 products
+    assert len(toom_cook.whole_row(5, 14)[1]) == 32  # the plain sums need 70 products

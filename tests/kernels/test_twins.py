@@ -1,4 +1,4 @@
-"""Every numba kernel and its NumPy twin, three ways: the reference, the kernel as Python, and compiled."""
+"""Every numba kernel and its NumPy twin, in three ways: the reference, the kernel as Python, and compiled."""
 
 import importlib
 import inspect
@@ -39,7 +39,7 @@ POOLS = {  # image (c, H, W), window, stride
 EXTREMES = {
     "ordinary": lambda a: a,
     "zeros": np.zeros_like,
-    "huge": lambda a: (a * (np.finfo(a.dtype).max / 1e4)).astype(a.dtype),  # sums of a thousand stay finite
+    "huge": lambda a: (a * (np.finfo(a.dtype).max / 1e4)).astype(a.dtype),  # sums of a thousand are finite
     "tiny": lambda a: (a * np.finfo(a.dtype).tiny).astype(a.dtype),
     "columns in another order in memory": np.asfortranarray,
     "every second record": lambda a: np.repeat(a, 2, axis=0)[::2],
@@ -90,7 +90,7 @@ def positions(dtype, m, extreme):
 
 
 def pools(dtype, m, extreme):
-    """Few different values, so that several entries of a window are the maximum."""
+    """Entries with few different values, so that several entries of a window are the maximum."""
     for shape, k, stride in POOLS.values():
         a = np.round(4 * np.random.default_rng(1).uniform(-1, 1, (m, *shape))) / 4
         yield extreme(a.astype(dtype)), k, stride
@@ -117,7 +117,7 @@ EVERY = pytest.mark.parametrize("reference, kernel, inputs", PAIRS, ids=[p[1].__
 
 
 def every_pair():
-    """The pairs of this module and of tests/test_kernels_*.py, which have their own tests in three ways."""
+    """The pairs of this module, and those of tests/test_kernels_*.py, which those files test in three ways."""
     others = sorted(path.stem for path in Path(__file__).parent.glob("test_kernels_*.py"))
     return PAIRS + [pair for name in others for pair in importlib.import_module(f"tests.kernels.{name}").PAIRS]
 
@@ -133,11 +133,12 @@ def public_kernels():
 
 
 def test_every_kernel_has_its_pair():
-    """Every kernel has its pair, a NumPy twin.
+    """Every kernel has a NumPy twin in a pair.
 
     Functions that share work among the cores, or report the limits of a kernel, compute nothing and have no twin. The
-    loops, functions and noise inside a kernel have none either; test_kernels_ulr tests the last two. Products have none
-    either (test_kernels_rows, test_kernels_dense), and nor have the matrices of test_toom_cook.
+    loops, functions and noise inside a kernel have no twin either. test_kernels_ulr tests these functions and this
+    noise. Products have no twin (see test_kernels_rows and test_kernels_dense), and neither have the matrices of
+    test_toom_cook.
     """
     paired = {id(kernel) for _, kernel, *_ in every_pair()}
     parts = {f"nfa.kernels.philox.{name}" for name in ("normals", "pair", "philox", "quarter_sine")}
@@ -156,7 +157,7 @@ def test_a_kernel_names_its_twin_and_has_its_signature():
 
 
 def arguments_of(reference, inputs):
-    """The arguments of each function from its inputs, with the changed array first."""
+    """The arguments of a function, made from its inputs. An array that the function changes comes first."""
     name = reference.__name__
     if name == "affine":
         return lambda f, _, h, W, b, *how: f(W, b, h, *how)
@@ -176,7 +177,7 @@ def arguments_of(reference, inputs):
 
 
 def bound(reference, inputs, arguments):
-    """The largest possible entry of a result, for sums whose terms may cancel: the sum of absolute values."""
+    """The largest possible entry of a result: the sum of absolute values. In the sum itself, terms may cancel."""
     whole = [abs(a) if isinstance(a, np.ndarray) else a for a in arguments]
     with np.errstate(over="ignore"):
         found = arguments_of(reference, inputs)(reference, convolution.norms2, *whole)
@@ -188,7 +189,10 @@ def bound(reference, inputs, arguments):
 @pytest.mark.parametrize("m", [0, 1, 3, 19])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_two_ways_agree(reference, kernel, inputs, extreme, m, dtype):
-    """The two ways agree to 16 roundings of the largest sum of absolute values; their sums have another order."""
+    """The two ways agree to 16 roundings of the largest sum of absolute values.
+
+    Their sums have different orders.
+    """
     take = arguments_of(reference, inputs)
     for arguments in inputs(dtype, m, extreme):
         kept = arguments[0].copy()
@@ -201,7 +205,7 @@ def test_the_two_ways_agree(reference, kernel, inputs, extreme, m, dtype):
         if np.isfinite(want).all():
             largest = bound(reference, inputs, arguments)
             np.testing.assert_allclose(got, want, rtol=0, atol=16 * np.finfo(dtype).eps * largest)
-        else:  # squares are beyond the dtype
+        else:  # the squares exceed the range of the dtype
             assert np.array_equal(np.isfinite(got), np.isfinite(want))
 
 
@@ -226,7 +230,7 @@ def test_as_python_and_compiled(reference, kernel, inputs, dtype):
 @pytest.mark.slow
 @EVERY
 def test_the_same_numbers_whatever_the_threads(reference, kernel, inputs):
-    """The results do not depend on the threads: images are large enough that each of three threads gets some.
+    """The results do not depend on the number of threads. The images are so large that each of three threads gets some.
 
     There are two blocks.
     """
@@ -260,7 +264,10 @@ def test_the_same_numbers_whatever_the_threads(reference, kernel, inputs):
 @pytest.mark.parametrize("geometry", GEOMETRIES.values(), ids=list(GEOMETRIES))
 @pytest.mark.parametrize("door", [convolution, kernels], ids=["numpy", "numba"])
 def test_the_convolution_is_its_definition(door, geometry):
-    """The convolution equals its definition; both ways are compared with it, so they are not wrong together."""
+    """The convolution equals its definition.
+
+    We compare both ways with the definition, so a common error is detected.
+    """
     shape, c_out, k, pad = geometry
     r = np.random.default_rng(2)
     h, W, b = r.normal(size=(2, *shape)), r.normal(size=(c_out, shape[0], *k)), r.normal(size=c_out)
@@ -299,12 +306,12 @@ def test_kernels_that_move_by_more_are_refused():
 @pytest.mark.parametrize("stride", [1, 2])
 @pytest.mark.parametrize("padding", ["same", "valid", (1, 2)])
 def test_a_layer_takes_the_kernels_by_its_door(padding, stride):
-    """A layer uses the kernels by their public functions; strides that the kernels do not support run in NumPy."""
+    """A layer calls the kernels by their public functions. Strides that the kernels do not support run in NumPy."""
     assert_layers_agree(kernels, padding, stride)
 
 
 def assert_layers_agree(ops, padding, stride):
-    """All results of a layer with these operations and with NumPy's agree to 1e-12."""
+    """The results of a layer with these operations and with NumPy's operations agree to 1e-12."""
     r = np.random.default_rng(4)
     mine, fast = (
         Conv2d(3, (3, 2), stride=stride, padding=padding, ops=door).bind((2, 7, 6)) for door in (convolution, ops)
@@ -322,7 +329,7 @@ def assert_layers_agree(ops, padding, stride):
 
 
 def test_no_kernel_leaves_a_compiled_file():
-    """No kernel leaves a compiled file; numba's cache would outlive an uninstall and then shadow the package."""
+    """No kernel leaves a compiled file, because numba's cache would stay after an uninstall and hide the package."""
     for entry in pkgutil.iter_modules(importlib.import_module("nfa.kernels").__path__, "nfa.kernels."):
         source = inspect.getsource(importlib.import_module(entry.name))
         assert not re.search(r"cache\s*=\s*True|fastmath\s*=\s*True", source)

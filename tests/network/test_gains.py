@@ -1,4 +1,4 @@
-"""The largest factor from a layer on one record's term: gains of convolutions, poolings and derivatives."""
+"""The largest factor by which a layer multiplies one record's term: gains of convolutions, poolings and derivatives."""
 
 import math
 
@@ -19,9 +19,9 @@ rng = np.random.default_rng
 
 
 def largest_gain(map_, seed=0, rounds=300):
-    """The largest ||dW|| / (||dz|| ||h||) by alternating maximisation over dW, dz and h in turn.
+    """The largest ||dW|| / (||dz|| ||h||), found by maximising over dW, dz and h in turn.
 
-    In each turn, the other two are fixed.
+    In each turn, the other two arrays are fixed.
     """
     r = rng(seed)
     h, dz = np.abs(r.normal(size=(1, *map_.in_shape))), np.abs(r.normal(size=(1, *map_.out_shape)))
@@ -51,10 +51,10 @@ def largest_gain(map_, seed=0, rounds=300):
     ],
 )
 def test_the_gain_of_a_convolution_is_never_exceeded_and_nearly_attained(map_, n, share):
-    """The gain of a convolution is never exceeded and nearly attained.
+    """A search never exceeds the gain of a convolution, and reaches at least 0.75 of it.
 
-    The first two cases reach E8's 2.766044 at 8 x 8 and 2.397935 at 6 x 6. These values are lower bounds of the largest
-    gain.
+    The first two cases reach the ledger's values (E8): 2.766044 at 8 x 8 and 2.397935 at 6 x 6. These values are lower
+    bounds of the largest factor.
     """
     map_ = map_.bind((1, n, n))
     found = [largest_gain(map_, seed) for seed in range(2)]
@@ -68,9 +68,9 @@ def test_the_gain_of_a_convolution_is_never_exceeded_and_nearly_attained(map_, n
 @pytest.mark.slow
 @pytest.mark.verifies("lee2020:conv-dfa", "ours:convolution-gains")
 def test_the_gain_of_a_convolution_at_the_sizes_of_the_ledger():
-    """The gain of a convolution has the ledger's values (E8): at least 2.397935 at 6 x 6 valid, 2.766044 at 8 x 8 same.
+    """A search finds the ledger's gains of convolutions (E8): 2.397935 at 6 x 6 valid and 2.766044 at 8 x 8 same.
 
-    The supremum agrees to six digits.
+    The values agree to six decimals. They are lower bounds of the supremum.
     """
     assert largest_gain(Conv2d(1, 3).bind((1, 6, 6)), rounds=3000) == pytest.approx(2.397935, abs=0.51e-6)
     assert largest_gain(Conv2d(1, 3, padding="same").bind((1, 8, 8)), rounds=3000) == pytest.approx(
@@ -80,10 +80,9 @@ def test_the_gain_of_a_convolution_at_the_sizes_of_the_ledger():
 
 @pytest.mark.parametrize("dtype, rtol", [(np.float32, 1e-3), (np.float64, 1e-11)])
 def test_the_norm_that_a_gradient_is_clipped_by_is_its_own_where_positions_cancel(dtype, rtol):
-    """The norm that clips a gradient is its own norm, also if positions cancel.
+    """The norm that a gradient is clipped by is correct, even if positions cancel.
 
-    Two positions have nearly equal patches and opposite dz. There are so few positions that norms2 uses the Gram
-    matrices.
+    Two positions have nearly equal patches and opposite dz. There are few positions, so norms2 uses the Gram matrices.
     """
     map_, r = Conv2d(40, 5).bind((1, 5, 6)), rng(0)
     for spread in (0.0, 1e-5, 1e-4, 1e-2, 1.0):
@@ -101,7 +100,7 @@ WINDOWS = [(2, 2), (2, 1), (3, 2), (3, 1), ((2, 3), (1, 2)), (2, 3), ((1, 2), (1
 @pytest.mark.verifies("ours:pooling-gains")
 @pytest.mark.parametrize("k, stride", WINDOWS)
 def test_the_gain_of_max_pooling_is_attained_by_a_maximum_that_windows_share(k, stride):
-    """The gain of max pooling is attained by a maximum that belongs to as many windows as possible.
+    """Max pooling attains its gain if one maximum belongs to as many windows as possible.
 
     Random inputs never exceed the gain.
     """
@@ -110,7 +109,7 @@ def test_the_gain_of_max_pooling_is_attained_by_a_maximum_that_windows_share(k, 
     for row, column in np.ndindex(7, 7):
         a = np.zeros((1, 1, 7, 7))
         a[0, 0, row, column] = 1
-        windows = pool.forward(a)  # 1 if the place is the maximum
+        windows = pool.forward(a)  # 1 in every window that contains the maximum
         if windows.any():
             best = max(best, norm(pool.backward(a, windows)) / norm(windows))
     assert best == pytest.approx(pool.gain, rel=1e-12)
@@ -124,10 +123,10 @@ def test_the_gain_of_max_pooling_is_attained_by_a_maximum_that_windows_share(k, 
 @pytest.mark.verifies("ours:pooling-gains")
 @pytest.mark.parametrize("k, stride", WINDOWS)
 def test_the_gain_of_average_pooling_is_never_exceeded_and_nearly_attained(k, stride):
-    """The gain of average pooling is never exceeded and nearly attained, by the spectral norm of the matrix.
+    """Average pooling never exceeds its gain and nearly attains it, by the spectral norm of its matrix.
 
-    We build the matrix column by column. On 15 x 15, at least 0.8 of the gain is attained, and without overlap all of
-    it.
+    We build the matrix column by column. On 15 x 15, at least 0.8 of the gain is attained. Without overlap, the gain is
+    attained.
     """
     pool = AvgPool(k, stride)
     shape = pool.out_shape((1, 15, 15))
@@ -141,7 +140,7 @@ def test_the_gain_of_average_pooling_is_never_exceeded_and_nearly_attained(k, st
 
 @pytest.mark.verifies("lee2020:conv-dfa")
 def test_feedback_at_the_pooled_map_moves_a_bias_by_the_root_of_a_quarter_of_the_positions():
-    """Feedback at the pooled map moves a bias by sqrt(P / 4), which the rule attains with 2 x 2 windows.
+    """With feedback at the pooled map, a bias changes by sqrt(P / 4). The rule attains this with 2 x 2 windows.
 
     The windows have equal entries, and B has one number for each unit.
     """
@@ -162,9 +161,9 @@ def test_feedback_at_the_pooled_map_moves_a_bias_by_the_root_of_a_quarter_of_the
 @pytest.mark.verifies("lee2020:gamma")
 @pytest.mark.parametrize("phi", ops.ACTIVATIONS.values(), ids=list(ops.ACTIVATIONS))
 def test_gamma_bounds_the_slope_and_is_reached(phi):
-    """gamma bounds the derivative and is reached, on a grid of step 1e-4.
+    """gamma is a bound of the derivative and is attained, on a grid of step 1e-4.
 
-    The paper's values are 1/4, 1 and 1. Sigmoid and tanh reach them at 0.
+    The paper's values are 1/4, 1 and 1. Sigmoid and tanh attain them at 0.
     """
     slopes = np.abs(phi.dphi(np.linspace(-20, 20, 400_001)))
     assert slopes.max() <= phi.gamma_max * ROUNDING

@@ -28,7 +28,7 @@ CONVS = pytest.mark.parametrize(
 
 
 def bound_case(map_, shape, m=3, seed=0, dtype=np.float64):
-    """The bound map with random W, b, h and dz."""
+    """The bound map, with random W, b, h and dz."""
     rng = np.random.default_rng(seed)
     map_ = map_.bind(shape)
     sizes = (map_.shape_W, map_.shape_W[:1], (m, *shape), (m, *map_.out_shape))
@@ -69,7 +69,7 @@ def test_a_convolution_equals_torch(torch, map_, shape):
     "k, stride, shape, pad, out",
     [
         (3, 1, (5, 7), (1, 1, 1, 1), (5, 7)),
-        (4, 1, (5, 6), (1, 2, 1, 2), (5, 6)),  # the additional zero of an odd number is below and on the right
+        (4, 1, (5, 6), (1, 2, 1, 2), (5, 6)),  # an odd number of zeros puts the additional zero below and on the right
         (2, 2, (5, 6), (0, 1, 0, 0), (3, 3)),
         ((3, 2), (2, 3), (7, 9), (1, 1, 0, 0), (4, 3)),
         (5, 2, (28, 28), (1, 2, 1, 2), (14, 14)),
@@ -94,7 +94,7 @@ def test_other_paddings_by_hand():
 @pytest.mark.filterwarnings("ignore:Using padding='same' with even kernel lengths")  # a warning about a copy
 @pytest.mark.parametrize("k", [1, 2, 3, 4, (3, 2), (2, 5)])
 def test_same_padding_equals_torch(torch, k):
-    """torch agrees on "same" padding, which it supports only for stride 1: the extra zero is below and right."""
+    """Padding "same" equals torch's, which supports only stride 1: the additional zero is below and on the right."""
     map_, W, b, h, _ = bound_case(Conv2d(2, k, padding="same"), (3, 6, 5))
     t = torch.as_tensor
     want = torch.nn.functional.conv2d(t(h), t(W), t(b), padding="same")
@@ -147,9 +147,10 @@ def test_norms2_equals_micro_batches_of_one(map_, shape, m):
 
 
 def test_the_cases_reach_both_ways_to_a_norm():
-    """The cases use both ways to compute a norm: the Gram matrices, or the terms.
+    """The cases use both ways to compute a norm: from the Gram matrices, and from the terms.
 
-    Few positions and a large kernel use the Gram matrices. In the other cases, the terms are formed.
+    If there are few positions and the kernel is large, the Gram matrices are used. In the other cases, the terms are
+    formed.
     """
     cheap = set()
     for map_, shape in MAPS:
@@ -163,10 +164,10 @@ def test_the_cases_reach_both_ways_to_a_norm():
 @CONVS
 @pytest.mark.parametrize("entries", [1, 40, 10**9])
 def test_the_size_of_a_part_of_the_batch_changes_nothing(monkeypatch, map_, shape, entries):
-    """The size of a part of the batch changes nothing: 1 entry, 40 entries, or 10^9.
+    """The size of a part of the batch changes nothing: parts of 1 entry, 40 entries or 10^9 entries.
 
-    With 1 entry, there is one record at a time. With 40, some cases have two at a time, with a rest. With 10^9, all are
-    at once.
+    With 1 entry, a part has one record. With 40 entries, some cases have two records in a part, and a smaller last
+    part. With 10^9 entries, one part has all records.
     """
     map_, W, b, h, dz = bound_case(map_, shape, m=5)
     want = (map_.affine(W, b, h), *map_.outer(dz, h), *map_.norms2(dz, h))
@@ -196,7 +197,7 @@ def test_an_empty_batch_gives_zeros_of_the_right_shape(map_, shape):
 
 # --- pooling -------------------------------------------------------------------------------------------------
 
-# windows side by side, overlapping, with gaps, of two sizes; (7, 8) has a rest for several of them
+# windows side by side, overlapping, with gaps, of two sizes; (7, 8) leaves a remainder for several of them
 WINDOWS = pytest.mark.parametrize("k, stride", [(2, None), (3, None), (3, 2), ((2, 3), 1), ((1, 2), (3, 2)), (7, 1)])
 POOLS = pytest.mark.parametrize("pool", [MaxPool, AvgPool])
 
@@ -209,7 +210,7 @@ POOLS = pytest.mark.parametrize("pool", [MaxPool, AvgPool])
     ],
 )
 def test_pooling_by_hand(pool, forward, backward):
-    """Pooling by hand: for 2 x 2 windows on 3 x 5, the last row and column are in no window and get nothing back."""
+    """Pooling by hand: with 2 x 2 windows on 3 x 5, no window contains the last row and column, so they get 0 back."""
     a = np.array([[[[1.0, 2, 3, 0, 9], [3, 5, 1, 6, 9], [9, 9, 9, 9, 9]]]])
     v = np.array([[[[10.0, 20]]]])
     assert pool(2).forward(a)[0, 0].tolist() == forward
@@ -243,7 +244,7 @@ def test_pooling_equals_torch(torch, pool, k, stride, ties):
 def test_backward_is_the_adjoint_of_forward(pool, k, stride):
     """backward is the adjoint of forward: at a itself, <forward(a), v> = <a, backward(a, v)>.
 
-    Both are linear as long as no maximum changes place.
+    Both are linear as long as every maximum stays at its place.
     """
     rng = np.random.default_rng(1)
     mine, a = pool(k, stride), rng.normal(size=(2, 3, 7, 8))
@@ -315,9 +316,9 @@ def test_bad_sizes_get_a_sentence(make, sentence):
     ids=["dense", "convolution", "few positions", "many positions"],
 )
 def test_terms_are_those_of_the_examples_one_by_one(map_, in_shape, keep, monkeypatch):
-    """Terms are those of the examples one by one: norms and weighted sums equal those of `outer` for each example.
+    """`terms` gives the norms and the weighted sums of the examples, as `outer` does for each example alone.
 
-    There are two examples in a part.
+    A part has two examples.
     """
     monkeypatch.setattr(conv2d, "_TERMS_AT_ONCE", 1 << 25 if keep else 0)
     monkeypatch.setattr(convolution, "_COLUMNS_AT_ONCE", 2 * 8 * 12)
@@ -363,9 +364,9 @@ def test_terms_are_those_of_the_examples_one_by_one(map_, in_shape, keep, monkey
     ids=lambda thing: "x".join(map(str, thing)) if isinstance(thing, tuple) else None,
 )
 def test_both_ways_to_lay_patches(map_, in_shape, least, monkeypatch):
-    """Both ways to lay out patches are correct.
+    """Both memory layouts of patches give correct results.
 
-    Values are compared with the definition, adjoints with the values, and norms with single examples' terms.
+    We compare values with the definition, adjoints with the values, and norms with the terms of single examples.
     """
     monkeypatch.setattr(convolution, "_LEAST_ROW", least)
     monkeypatch.setattr(convolution, "_COLUMNS_AT_ONCE", 300)

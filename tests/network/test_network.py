@@ -1,4 +1,6 @@
-"""The network contract: forward and its suffix, pull, skips, copies, initial laws, the papers' architectures."""
+"""The network contract: forward and its suffix, pull, skips, copies, laws of first weights, the papers'
+architectures.
+"""
 
 import inspect
 import tracemalloc
@@ -95,9 +97,9 @@ def test_shapes_are_as_declared(make):
 
 @EVERY
 def test_a_suffix_pass_equals_the_full_pass(make):
-    """A suffix pass equals the full pass: changing b[l] changes z[l] equally.
+    """A suffix pass equals the full pass: a change of b[l] changes z[l] by the same amount.
 
-    So we compare the old network's suffix pass with the changed network's full pass.
+    So we compare the suffix pass of the unchanged network with the full pass of the changed network.
     """
     net = make()
     x, _ = batch(net, 3)
@@ -154,9 +156,9 @@ def test_a_skip_adds_its_h_to_what_the_layer_reads():
 
 @EVERY
 def test_pull_is_the_slope_of_h_by_z(make):
-    """pull is the derivative of h by z: <v, h(z + s u)> has the derivative <pull(v), u>.
+    """pull is the derivative of h by z: the derivative of <v, h(z + s u)> by s is <pull(v), u>.
 
-    Pooling and phi' are tested together.
+    We test pooling and phi' together.
     """
     net = make()
     z, h = forward(net, batch(net, 3)[0])
@@ -180,9 +182,9 @@ def test_pull_at_z_is_the_slope_before_pooling(make):
 
 @pytest.mark.parametrize("pool", [MaxPool, AvgPool])
 def test_a_batch_that_is_worked_on_in_parts_is_still_one_batch(pool):
-    """A batch that is processed in parts is still one batch: 2^17 entries and more are activated and pulled back.
+    """A batch that is processed in parts gives the result of the whole batch, for 2^17 entries and more.
 
-    The last part is smaller than the others.
+    We test activation and pull. The last part is smaller than the others.
     """
     net = pooled_cnn(pool)
     z, h = forward(net, batch(net, 3)[0])
@@ -283,9 +285,9 @@ def test_every_named_network_is_tested_above():
 
 @pytest.mark.parametrize("name", network.ARCHITECTURES)
 def test_a_named_network_says_whether_it_is_built_for_the_shape_of_the_data(name):
-    """A named network says whether it is built for the data's shape, as those with a convolution first.
+    """A named network declares whether it is built for the data's shape. Networks that begin with a convolution are.
 
-    Logistic regression is built too. The others have their paper's sizes.
+    Logistic regression is built for the data's shape too. The other networks have the sizes in their papers.
     """
     build, rng = network.ARCHITECTURES[name], np.random.default_rng(0)
     net = build(rng=rng)
@@ -341,7 +343,7 @@ def test_initial_weights_follow_their_law(init, law):
         init=init,
         rng=np.random.default_rng(6),
     )
-    # fans: inputs and outputs of one unit; for a 3 x 2 kernel from 5 to 40 channels, 5 * 6 and 40 * 6
+    # fans: the inputs and outputs of one unit; a 3 x 2 kernel from 5 to 40 channels has 5 * 6 and 40 * 6
     for l, fans in ((1, (30, 240)), (2, (40 * 10 * 11, 20)), (3, (20, 9))):
         follows(net.W[l], law(*fans).cdf, sees=0.4)
     if init == "uniform-fan-in":
@@ -380,7 +382,7 @@ def test_outputs_hold_the_layers_of_one_chunk_at_a_time():
     net = NETS["max pooling"]()
     x, _ = batch(net, 128)
     peak = {}
-    for chunk in (128, 4, 128, 4):  # so that a cached value would be detected
+    for chunk in (128, 4, 128, 4):  # different chunks, so that the test would detect a cached value
         tracemalloc.start()
         outputs(net, x, chunk)
         peak[chunk] = tracemalloc.get_traced_memory()[1]
@@ -475,9 +477,9 @@ def test_labels_of_another_length_are_refused():
 @pytest.mark.verifies("dpulr2024:fig4")
 @pytest.mark.parametrize("name, padded", [("dpulr2024-resnet5", True), ("dpulr2024-resnet5-valid", False)])
 def test_the_resnet_adds_what_convolution_4_reads_to_what_it_gives(name, padded):
-    """The ResNet adds the input of convolution 4 to its output, by loops over pixels, on images of 2 channels.
+    """The ResNet adds the input of convolution 4 to its output. We compute this by loops over pixels, for 2 channels.
 
-    Parameters of the convolutions are as in the ledger.
+    The ledger gives the parameters of the convolutions.
     """
     net = network.ARCHITECTURES[name](in_shape=(2, 22, 22), rng=np.random.default_rng(0))
     x = np.random.default_rng(1).normal(size=(2, 2, 22, 22))

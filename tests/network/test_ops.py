@@ -40,7 +40,7 @@ POINTS = [
 ]
 EVERY = pytest.mark.parametrize("name", list(ops.ACTIVATIONS))
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
-# 4 times eps of the dtype: a few roundings; below 1 the error is absolute, because 1 - tanh^2 cancels
+# 4 eps of the dtype, for a few roundings; below 1 the tolerance is absolute, because 1 - tanh^2 cancels
 SLACK = {np.float32: 4 * 2.0**-23, np.float64: 4 * 2.0**-52}
 
 
@@ -66,7 +66,7 @@ def test_dphi_equals_50_digits(name, dtype):
     want = np.array([float(mp.diff(PHI_MP[name], mp.mpf(float(t)))) for t in z])
     got = ops.ACTIVATIONS[name].dphi(z)
     assert got.dtype == dtype
-    # gelu' is a sum of two terms of either sign, each with a rounding, exp(-t^2/2) with t^2/2 of them
+    # gelu' adds two terms of either sign, each with its rounding; exp(-t^2/2) has t^2/2 roundings
     np.testing.assert_allclose(got, want, rtol=4 * SLACK[dtype], atol=4 * SLACK[dtype])
 
 
@@ -94,9 +94,9 @@ def test_no_finite_input_warns_or_gives_nan(name, dtype):
 
 @EVERY
 def test_gamma_bounds_every_slope_and_is_attained(name):
-    """gamma bounds every derivative and is attained, on a grid of step 1e-4.
+    """gamma is a bound of every derivative and is attained, on a grid of step 1e-4.
 
-    Derivatives of dphi below 1 leave at most 1e-4 / 2, and 1e-8 at a smooth extremum.
+    The derivative of dphi is below 1, so the grid misses at most 1e-4 / 2, and 1e-8 at a smooth extremum.
     """
     activation = ops.ACTIVATIONS[name]
     slope = np.abs(activation.dphi(np.linspace(-50, 50, 1_000_001)))
@@ -127,14 +127,14 @@ def test_softmax_equals_50_digits(dtype):
     assert got.dtype == dtype
     for row, y_hat in zip(z, got, strict=True):
         terms = [mp.exp(mp.mpf(float(t))) for t in row]
-        # the rounding of z - max, up to 30 eps, becomes a relative error of exp
+        # exp turns the rounding of z - max, up to 30 eps, into a relative error
         np.testing.assert_allclose(y_hat, [float(t / mp.fsum(terms)) for t in terms], rtol=8 * SLACK[dtype])
 
 
 @pytest.mark.verifies("lee2020:softmax")
 def test_softmax_does_not_see_a_shift():
     z = np.random.default_rng(1).normal(size=(5, 7))
-    for shift in (-1024.0, 1024.0):  # powers of two keep z + shift exact to 1e-13
+    for shift in (-1024.0, 1024.0):  # with powers of two, z + shift is exact to 1e-13
         np.testing.assert_allclose(ops.softmax(z + shift), ops.softmax(z), rtol=1e-12)
 
 
@@ -210,7 +210,7 @@ def test_the_error_of_cross_entropy_sums_to_zero_and_is_at_most_root_two():
     norms = np.linalg.norm(e, axis=1)
     np.testing.assert_allclose(e.sum(axis=1), 0, atol=1e-15)
     assert norms.max() <= np.sqrt(2)
-    assert norms.max() > 1.414  # the bound is nearly reached if the network is certain of one wrong class
+    assert norms.max() > 1.414  # the norm is near its bound if the network is certain of one wrong class
 
 
 @pytest.mark.verifies("lee2020:e")

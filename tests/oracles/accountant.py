@@ -1,7 +1,7 @@
 """The theorems of `nfa.privacy.theorems` at eighty digits, term by term with exact ratios, for orders up to 10^4.
 
-All computations use the moments M(l) = E_Q[(P/Q)^l] = e^{(l-1) epsilon(l)} of one release. The weights have a rational
-ratio to their neighbours. Unlike the tested code, these computations take no logarithm before the last line.
+All computations use the moments M(l) = E_Q[(P/Q)^l] = e^{(l-1) epsilon(l)} of one release. The ratio of consecutive
+weights is a rational number. Unlike the tested code, these computations take no logarithm before the last line.
 """
 
 import itertools
@@ -77,7 +77,7 @@ def randomised_response(truth: float) -> Law:
 def central_moments(z: float, alpha: int) -> list:
     """B(0), ..., B(alpha) of `wbk2019:thm27`: forward differences of M at 0.
 
-    The computation uses more digits than the differences lose.
+    The computation has so many digits that the result is exact although the differences lose digits.
     """
     with mp.workdps(100 + int(alpha * (1 + max(0, math.log10(z))))):
         row, found = gaussian(z).moments(alpha), []
@@ -137,15 +137,18 @@ def closed_form(alpha: float, q: float, z: float):
     return 2 * q**2 * a / z**2 if first and other else mp.inf
 
 
-SCHEMES = ("none", "epoch-partition", "without-replacement", "poisson")  # the schemes whose uses this oracle can count
-# The bounds of `one_step`. A new theorem has an oracle in its own test.
+SCHEMES = ("none", "epoch-partition", "without-replacement", "poisson")  # the sampling schemes of this oracle
+# The bounds of `one_step`. The oracle of a new theorem is in the test of this theorem.
 KNOWN = """mironov2019:thm11 lee2020:lem1 berthier2019:prop2.1 berthier2019:rr wbk2019:thm27 wbk2019:thm9 lee2020:lem3
     berthier2019:thm3.2 lee2020:fn1 mironov2019:sec3.3 zhuwang2019:thm5 ours:zero-out-drawn
     ours:zero-out-replaced""".split()
 
 
 def one_step(bound: str, alpha: float, law: Law, *, q: float, z: float):
-    """The Renyi epsilon of one step at an order: the theorem's, or the curve without sampling if this is smaller."""
+    """The Renyi epsilon of one step at an order.
+
+    This is the theorem's value, or the value without sampling if it is smaller.
+    """
     whole = mp.log(law.moment(alpha)) / (mp.mpf(alpha) - 1)
     if bound == "mironov2019:thm11":
         return min(whole, closed_form(alpha, q, z))
@@ -178,7 +181,7 @@ def one_step(bound: str, alpha: float, law: Law, *, q: float, z: float):
 
 
 def converted(conversion: str, alpha: float, rdp, delta: float):
-    """The epsilon of an order, which is never negative."""
+    """The epsilon that an order gives. It is never negative."""
     a, delta = mp.mpf(alpha), mp.mpf(delta)
     if conversion == "mironov2017":
         return rdp - mp.log(delta) / (a - 1)

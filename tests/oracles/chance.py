@@ -1,8 +1,8 @@
-"""Tests of samples that state two error probabilities: correct draws fail, or draws with a stated error pass.
+"""Tests of samples that state two probabilities: that correct samples fail, and that samples with a stated error pass.
 
 Each probability is at most `CHANCE`, by exact laws or by bounds for independent draws. Only a correlation is treated as
-normal. ``sees`` is the smallest error that a test detects except with this probability. A sample that is too small for
-it is a ValueError. If a test uses several samples, ``tests`` divides the probability of a false alarm.
+normal. ``sees`` is an error that a test detects, except with this probability. If a sample is too small to detect this
+error, the test raises a ValueError. If a test uses several samples, ``tests`` divides the probability of a false alarm.
 """
 
 import math
@@ -20,9 +20,10 @@ def follows(sample, cdf, *, sees: float, tests: int = 1, **arguments) -> None:
 
     The distance is the largest difference of the two distribution functions.
 
-    Suppose that the other law differs by this distance at a point. By Hoeffding, the share of n draws below the point
-    is nearer by e with probability at most exp(-2 n e^2). For example, a normal law with a std 10 % too large has the
-    distance 0.024, and one moved by 0.1 std has 0.04.
+    Suppose that the distribution function of the other law differs by ``sees`` at a point. Take the share of n draws
+    below this point. By Hoeffding's inequality, its difference is smaller than ``sees`` by e with probability at most
+    exp(-2 n e^2). For example, a normal law with a std 10 % too large has the distance 0.024. A normal law moved by 0.1
+    std has the distance 0.04.
     """
     n = np.size(sample)
     shows = stats.kstwo.isf(CHANCE / tests, n) + math.sqrt(-math.log(CHANCE) / (2 * n))
@@ -40,7 +41,7 @@ def fits(observed, expected=None, *, sees: float, tests: int = 1) -> None:
 
 
 def has_rate(count: int, n: int, p: float, *, sees: float, tests: int = 1) -> None:
-    """Binomial test; detects a probability that differs by ``sees``, or a probability of 0 if that is nearer."""
+    """Binomial test; detects a probability that differs by ``sees``, or a probability of 0 if 0 is nearer."""
     low, high = stats.binom.ppf([CHANCE / tests / 2, 1 - CHANCE / tests / 2], n, p)
     missed = stats.binom.cdf(high, n, p + sees), stats.binom.sf(low - 1, n, max(0, p - sees))
     _rare(max(missed), sees)
@@ -55,7 +56,10 @@ def is_at_most(count: int, n: int, p: float, *, sees: float, tests: int = 1) -> 
 
 
 def has_variance(squares: float, degrees: int, *, sees: float, tests: int = 1) -> None:
-    """Test of a sum of squares of independent N(0, 1); detects a sum that is 1 + ``sees`` times as large or small."""
+    """Test of a sum of squares of independent N(0, 1).
+
+    It detects a sum that is too large or too small by the factor 1 + ``sees``.
+    """
     low, high = stats.chi2.ppf(CHANCE / tests / 2, degrees), stats.chi2.isf(CHANCE / tests / 2, degrees)
     missed = stats.chi2.cdf(high / (1 + sees), degrees), stats.chi2.sf(low * (1 + sees), degrees)
     _rare(max(missed), sees)
@@ -88,7 +92,7 @@ def _rare(missed: float, sees: float) -> None:
 
 
 def game_exceeds(shift: float, claimed: float, trials: int, *, delta: float, confidence: float = 0.95) -> None:
-    """Check that the trials of a game suffice to exceed a claimed epsilon, except with probability `CHANCE`.
+    """Check that a game has enough trials to exceed a claimed epsilon, except with probability `CHANCE`.
 
     The game's scores are N(0, 1) and N(shift, 1). Its threshold is the middle between the two means, as in
     `nfa.audit.private_game.measure`.

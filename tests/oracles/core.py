@@ -1,4 +1,4 @@
-"""Independent oracles of the core: loops over one record and one number at a time, differences, another library.
+"""Independent oracles of the core: loops over single records and numbers, central differences, and torch.
 
 Nothing here calls the formulas that it tests. The functions at the end only build inputs (fixtures, networks, batches).
 """
@@ -10,7 +10,7 @@ import numpy as np
 from nfa import network, ops
 from nfa.network import dense, pooling
 
-# Activations of one number and their derivatives, written in another form than in nfa.network.ops.
+# Activations of one number and their derivatives. Their formulas differ in form from those of nfa.network.ops.
 PHI = {
     "tanh": (math.tanh, lambda t: 1 / math.cosh(t) ** 2),
     "sigmoid": (lambda t: (1 + math.tanh(t / 2)) / 2, lambda t: 1 / (2 + 2 * math.cosh(t))),
@@ -218,7 +218,7 @@ def torch_bp(torch, net, x, y):
 
 
 def torch_dfa(torch, net, x, y, B, at="h"):
-    """DFA as autograd of a surrogate: per layer, the mean of <h_l, stopgrad(B_l e)>; at the top, <z_L, stopgrad(e)>."""
+    """DFA as autograd of the mean of <h_l, stopgrad(B_l e)> for each layer, and of <z_L, stopgrad(e)> at the top."""
     W, b = torch_parameters(torch, net)
     z, a, h = torch_forward(torch, net, W, b, x, cut=True)
     e = torch.autograd.grad(torch_loss(torch, net, z[net.L], torch.as_tensor(y)), z[net.L], retain_graph=True)[0]
@@ -236,7 +236,7 @@ def torch_dfa(torch, net, x, y, B, at="h"):
 def assert_close(got, want, rtol=1e-12):
     """Assert that the arrays agree up to rtol times the largest entry of the wanted array.
 
-    Entries near 0 are sums with cancellation, so we do not compare each entry with its own size.
+    Entries near 0 are sums with cancellation. So the tolerance does not depend on the single entry.
     """
     got, want = np.asarray(got), np.asarray(want)
     assert got.shape == want.shape
@@ -310,7 +310,10 @@ def v11():
 
 
 def pooled_cnn(pool, *, seed=0, **settings):
-    """Two convolutions on a 9 x 9 image, the first with overlapping pooling that omits a rest; two dense layers."""
+    """A network with two convolutions on a 9 x 9 image and two dense layers.
+
+    The first convolution has overlapping pooling. Its windows leave out the last column.
+    """
     return network.Net(
         (2, 9, 9),
         [

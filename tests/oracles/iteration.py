@@ -15,7 +15,7 @@ def grid_gaussian(mean, sigma, grid):
 def shifted_by_plans(mu, nu, cells, alpha):
     """Lower and upper end of the shifted divergence of two laws on a line of cells, over all transport plans.
 
-    SLSQP optimises the plan. The lower end uses the duality gap, which is the possible gain of the linear program at
+    SLSQP optimises the plan. The lower end uses the duality gap. This gap is the possible gain of the linear program at
     the solution.
     """
     k = len(mu)
@@ -96,7 +96,7 @@ def least_squares_of_shifts(C, n, t, s):
     z = np.array([[-(C ** float(k - j)) if j <= k else 0.0 for j in range(m)] for k in range(m)])  # z = start + z @ a
     start = s * float(C) ** np.arange(m)
     scale = s / m
-    halves = np.zeros(m)  # an interior start: each noise takes half of the shift, the last one all of it
+    halves = np.zeros(m)  # an interior start: each noise takes half of the shift, and the last noise takes the rest
     for k in range(m):
         halves[k] = (start[k] + z[k] @ halves) / (1 if k == m - 1 else 2)
     solution = optimize.minimize(

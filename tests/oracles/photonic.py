@@ -1,7 +1,7 @@
 """Oracles of the photonic rules: Algorithm 1 of Ohana et al. for one record and one number at a time, and autograd.
 
-We represent any network of this project by wires: an affine map is the list of its products z[p] += W[w] h[q], with all
-arrays flattened. Forward pass, adjoint and outer product are then the same loop over the same list.
+We represent the affine maps of a network by wires. A wire is a product z[p] += W[w] h[q], with all arrays flattened. So
+the forward pass, the adjoint and the outer product are loops over the same list of wires.
 """
 
 import math
@@ -139,7 +139,7 @@ def empty_direction(net):
 
 
 def pdfa_by_records(net, x, y, B, g, *, m, tau_B, tau_h_max, tau_h_min, t, clip_x, floor, top, bias):
-    """Lines 6 to 16 of Algorithm 1 with the given noise g[l][record]. m divides the sum."""
+    """Lines 6 to 16 of Algorithm 1 with the given noise g[l][record]. The sum over records is divided by m."""
     dW, db = empty_direction(net)
     bounds = {"tau_h_max": tau_h_max, "tau_h_min": tau_h_min, "floor": floor}
     for i in range(len(x)):

@@ -64,8 +64,8 @@ def bounds(r, *, m, sigma, **others):
 def random_neighbours(rng, *, corners=None):
     """Two batches of one column that differ in record 0, and the arguments of a bound that they satisfy.
 
-    Sizes, ratios, orders and sigma vary over decades. With ``corners``, every abs(h) and abs(phi') is at an end of its
-    range.
+    Sizes, ratios, orders and sigma vary by powers of ten. With ``corners``, every abs(h) and abs(phi') is at an end of
+    its range.
     """
     m, n_l = int(rng.integers(1, 40)), int(rng.integers(1, 12))
     gamma_max, tau_h_max, tau_B = rng.uniform(0.2, 2, 3)
@@ -85,7 +85,7 @@ def random_neighbours(rng, *, corners=None):
 
     D = errors(m), within(gamma_min, gamma_max, (m, n_l)), within(tau_h_min, tau_h_max, (m, 1))
     new = errors(1), within(gamma_min, gamma_max, (1, n_l)), within(tau_h_min, tau_h_max, (1, 1))
-    if rng.random() < 0.3:  # the largest change from one record: from one end to the other, with the opposite error
+    if rng.random() < 0.3:  # the largest change of one record: between the ends of its range, with the opposite error
         ends = (gamma_max, tau_h_max), (gamma_min, tau_h_min)
         (old_g, old_h), (new_g, new_h) = ends if rng.random() < 0.5 else ends[::-1]
         D[1][0], D[2][0] = old_g, old_h

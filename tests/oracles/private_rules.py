@@ -33,7 +33,7 @@ def clip_weight(size, c):
 
 
 def dp_sgd_by_records(net, x, y, *, C, m, clip):
-    """DP-SGD by loops: form each record's gradient, clip it as a whole or layer by layer, and add."""
+    """DP-SGD by loops: clip each record's gradient as a whole or layer by layer, and add the clipped gradients."""
     total = empty_direction(net)
     for i in range(len(x)):
         dW, db = gradient_of_record(net, x[i], y[i])
@@ -85,7 +85,7 @@ def dp_dfa_by_records(net, x, y, B, *, m, tau_e, tau_h, at="h", top="error", bet
 
 
 def dp_hybrid_by_records(net, x, y, B, *, m, tau, tau_e, tau_h, ell):
-    """DP-DFA's terms above layer ell, and below it each record's clipped gradients by W and by b; tau_h is a list."""
+    """DP-DFA's terms above layer ell, and each record's clipped gradients by W and by b below; tau_h is a list."""
     dW, db = empty_direction(net)
     for i in range(len(x)):
         z, h = forward_any(net, x[i])

@@ -1,13 +1,13 @@
 """Values for the settings of any rule, by their names or, for a new name, by the rule's description of it.
 
-With these values, every test over all rules also tests a new rule, without a new line there.
+With these values, every test over all rules also tests a new rule, without a change to the test.
 """
 
 import re
 
 from nfa.rules.spec import RuleSpec
 
-# Values by the form of a setting's meaning: a clipping bound, another positive number, a number that may be 0, a count.
+# Values by the kind of a setting: a clipping bound, another positive number, a number that may be 0, a count.
 FORMS = {
     r"float > 0, (?:l2 )?bound": "bound",
     r"float > 0": "positive",

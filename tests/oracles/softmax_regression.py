@@ -9,7 +9,7 @@ import numpy as np
 
 
 def joined(x, R, bias=True):
-    """Each record's numbers with an additional 1, clipped to norm R, by loops; zeros if a number is not finite."""
+    """Each record with an additional entry 1, clipped to norm R, by loops; zeros if an entry is not finite."""
     rows = [[float(v) for v in np.ravel(record)] + [1.0] * bias for record in x]
     found = []
     for row in rows:
@@ -20,7 +20,7 @@ def joined(x, R, bias=True):
 
 
 def gradient(theta, rows, y, *, m, lam, linear=None):
-    """The gradient (K, d) of the mean loss with its ridge and linear term, one record and one number at a time."""
+    """The gradient (K, d) of the mean loss with its ridge and linear terms, one record and one number at a time."""
     K, d = np.shape(theta)
     terms = [[[] for _ in range(d)] for _ in range(K)]
     for row, target in zip(rows, y, strict=True):
@@ -97,7 +97,7 @@ class Perturbed:
         raise AssertionError("the oracle finds no minimiser")
 
     def log_density(self, T):
-        """The log density (points,) of the minimiser at T, up to a common term of all data sets.
+        """The log density (points,) of the minimiser at T, up to a term that is the same for all data sets.
 
         It is computed by change of variables.
         """
@@ -106,7 +106,10 @@ class Perturbed:
 
 
 def losses(one, other, normals):
-    """log(density under one / density under other). ``normals`` (points, q) is the noise of one, divided by its std."""
+    """log(density under one / density under other).
+
+    ``normals`` (points, q) are the noise of one, divided by its std.
+    """
     T = one.solve(one.sigma * normals.reshape(len(normals), one.K - 1, -1))
     return one.log_density(T) - other.log_density(T)
 

@@ -10,7 +10,7 @@ from nfa.privacy.divergences import renyi
 
 
 def mp_moment(j, z):
-    """B(j) as the alternating sum, with more digits than the sum loses."""
+    """B(j) as the alternating sum, with so many digits that cancellation does not matter."""
     with mp.workdps(100 + int(j * (1 + max(0, mp.log10(z))))):
         powers = (mp.exp(mp.mpf(i * (i - 1)) / (2 * mp.mpf(z) ** 2)) for i in range(j + 1))
         return +mp.fsum((-1) ** (j - i) * mp.binomial(j, i) * x for i, x in enumerate(powers))
@@ -105,7 +105,10 @@ def law_poisson(mechanism, records, q):
 
 
 def worst_pairs(mechanism, neighbours, orders):
-    """{alpha: largest divergence over neighbouring batches, in both orders}; the key inf has the largest log ratio."""
+    """The largest divergence over neighbouring batches in both orders, for each alpha.
+
+    The key inf has the largest log ratio.
+    """
     pairs = [(a, b) for a in mechanism for b in mechanism if neighbours(a, b)]
     return {
         alpha: max(renyi(mechanism[a], mechanism[b], alpha=alpha) for a, b in pairs) for alpha in (*orders, math.inf)

@@ -1,4 +1,4 @@
-"""The tests of draws: at a probability that runs can count, both errors are as rare as stated."""
+"""The tests of samples: we set a probability large enough to count errors, and both errors are as rare as stated."""
 
 import math
 import re
@@ -43,7 +43,10 @@ def right_and_wrong(kind, r):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["law", "counts", "rate", "at most", "variance", "score", "correlation"])
 def test_both_errors_are_rare(monkeypatch, kind):
-    """At a probability of 2 %, more than 25 of 400 runs fail or pass wrongly only once in 10^6."""
+    """Each error has a probability of at most 2 %.
+
+    So more than 24 of 400 runs fail or pass wrongly only once in 10^6.
+    """
     monkeypatch.setattr(chance, "CHANCE", 0.02)
     most = int(stats.binom.isf(1e-6, RUNS, 0.02))
     alarms = missed = 0

@@ -1,4 +1,4 @@
-"""Oracles of the forward-learning rules: given noise, quadrature through the rule, full passes, one record.
+"""Oracles of the forward-learning rules: given noise, quadrature through the rule, full passes, single records.
 
 We pass the nodes of a quadrature to a rule as its noise, one node for each example. The rule then returns every
 possible value of its estimate. The quadrature's weights give exact moments of the rule itself, without its formulas.
@@ -93,7 +93,7 @@ def loss_with_noise(net, l, x, y, zeta):
 
 
 def proxy_by_records(net, l, x, y, u, sigma, *, baseline=False, antithetic=False):
-    """Line 203 and line 204 for one draw u[k, i] and one record at a time, with full passes."""
+    """Lines 203 and 204 of the algorithm for one draw u[k, i] and one record at a time, with full passes."""
     total = np.zeros(u.shape[1:])
     for k, i in np.ndindex(u.shape[:2]):
         one = x[i : i + 1], y[i : i + 1]
@@ -121,7 +121,7 @@ def estimates(net, x, y, u, sigma, **how):
 def add_clipped(net, found, C, m, joint):
     """The sum over records of their clipped estimates, divided by m.
 
-    The clip is over all layers, or over each layer.
+    The clip applies to all layers together, or to each layer.
     """
     total = [None] + [np.zeros_like(W) for W in net.W[1:]], [None] + [np.zeros_like(b) for b in net.b[1:]]
     for dW, db in found:

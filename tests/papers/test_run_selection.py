@@ -43,7 +43,7 @@ def tiny(tmp_path, monkeypatch):
         ("ohana2021:table1", "paper", {"rule": "DRTP"}, 1),
         ("ours:equal-epsilon", "paper", {"rule": "DP-DFA, corrected (lee2020),joint DFA", "epsilon": "3"}, 2 * 2),
         ("ours:screen", "paper", {"changed": "no momentum, steps ten times"}, 2),
-        ("berthier2019:fig11", "paper", {"reading": "L = 0.5, regulariser unclipped"}, 3),  # L = 0.5 is another one
+        ("berthier2019:fig11", "paper", {"reading": "L = 0.5, regulariser unclipped"}, 3),  # not the reading L = 0.5
         ("ours:screen", "paper", {"changed": "as chosen,Adam, 0.001"}, 4),
     ],
 )
@@ -138,7 +138,7 @@ def test_the_rest_is_made_later_and_finished_runs_stay(tiny, tmp_path):
     assert in_folder(out) == in_folder(whole)
     assert (out / "dfa-seed1.json").stat().st_mtime_ns == made
     assert (out / "REPORT.md").read_text().startswith("# A tiny table\n")
-    again = reproduce("ohana2021:table1", seeds=1, out=out, only={"rule": "BP"}, resume=False)  # the other stays
+    again = reproduce("ohana2021:table1", seeds=1, out=out, only={"rule": "BP"}, resume=False)  # DFA stays
     assert (len(again.rows), (out / "dfa-seed1.json").stat().st_mtime_ns) == (1, made)
 
 
@@ -229,7 +229,7 @@ def test_without_an_item_a_choice_is_refused(capsys):
 
 
 def of_committed(experiment, scale, folder):
-    """Cells and records. If an item has no committed records, its records are those of another item."""
+    """Cells and committed records of an item. If it has no committed records, we take those of another item."""
     other, one = DONORS[experiment.id.startswith("ours:")]
     found = {record["cell"]: record for record in records.in_folder(ROOT / "results" / (folder or other))}
     trained = []

@@ -44,15 +44,27 @@ def pieces(text: str) -> list[str]:
     return [together(piece).strip(".,;:") for piece in cut if piece.strip(" \n.,;:")]
 
 
-def missing(text: str, within: Tag) -> list[str]:
-    """The pieces of a text that an element does not contain."""
-    shown = together(within.get_text())
+def missing(text: str, shown: str) -> list[str]:
+    """The pieces of a text that are not shown; `shown` is without spaces."""
     return [piece for piece in pieces(text) if piece not in shown]
 
 
-def section(name: str, label: str) -> Tag:
-    """The section of a page with a label."""
-    return page(name).find(id=label).find_parent("section")
+@cache
+def labels(name: str) -> dict[str, Tag]:
+    """The elements of a page that have a label."""
+    return {str(element["id"]): element for element in page(name).find_all(id=True)}
+
+
+@cache
+def section(name: str, label: str) -> str:
+    """The text of the section of a page with a label, without spaces."""
+    return together(labels(name)[label].find_parent("section").get_text())
+
+
+@cache
+def article(name: str) -> str:
+    """The text of a page, without spaces."""
+    return together(page(name).find("article").get_text())
 
 
 ELSEWHERE = [paper for paper in ledger.papers() if paper not in (*documents(), OURS)]
@@ -72,12 +84,11 @@ def test_every_word_of_a_statement_is_on_its_page(paper):
 
 @pytest.mark.parametrize("paper", documents())
 def test_every_word_of_a_finding_is_in_the_errata(paper):
-    errata = page("errata").find("article")
     lost = [
         (item.id, field, piece)
         for item in ledger.findings(ledger.items(paper))
         for field in FIELDS[1:]
-        for piece in missing(in_the_clone(getattr(item, field, "")), errata)
+        for piece in missing(in_the_clone(getattr(item, field, "")), article("errata"))
     ]
     assert not lost
 
@@ -85,9 +96,9 @@ def test_every_word_of_a_finding_is_in_the_errata(paper):
 @pytest.mark.parametrize("paper", ledger.papers())
 def test_every_word_about_a_document_is_on_its_page(paper):
     header = ledger.header(paper)
-    article = page("papers/external" if paper in ELSEWHERE else f"papers/{paper}").find("article")
+    shown = article("papers/external" if paper in ELSEWHERE else f"papers/{paper}")
     texts = [header.title, header.version, *header.caveats, *header.essentials]
-    assert not [piece for text in texts for piece in missing(text, article)]
+    assert not [piece for text in texts for piece in missing(text, shown)]
 
 
 @pytest.mark.parametrize("paper", documents())
@@ -98,9 +109,7 @@ def test_the_page_has_its_statements_in_the_order_of_print(paper):
 
 def test_what_markdown_drops_would_be_missed():
     """A comment, a quotation and a list that Markdown would make of these lines are reported as missing."""
-    shown = BeautifulSoup(
-        "<section>Claim the true direction only where the clip shortens no gradient.</section>", "html.parser"
-    )
+    shown = together("Claim the true direction only where the clip shortens no gradient.")
     text = "Claim the true direction only where the clip shortens no gradient (clipped,\n%), and one more\n+ word."
     assert missing(text, shown)
     assert not missing("Claim the true direction only\nwhere the clip shortens no gradient.", shown)

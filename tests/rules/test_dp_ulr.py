@@ -1,4 +1,4 @@
-"""DP-ULR as printed: batches drawn with rejection, the controller and its remedies, the clip of each layer."""
+"""DP-ULR as printed: batches drawn with rejection, the controller and its remedies, and the clip of each layer."""
 
 import math
 
@@ -75,9 +75,10 @@ def test_how_many_draws_a_batch_takes():
 
 @pytest.mark.verifies("dpulr2024:alg1.L195")
 def test_inclusion_after_rejection_is_more_likely_than_q():
-    """After rejection, a record is in a batch with a probability q' > q.
+    """Batches with rejection contain a record with a probability q' > q.
 
-    Vector TV6 of the ledger: q' and the mean size of a batch by enumeration, by the formula, and by 5,000 batches.
+    For vector TV6 of the ledger, we compute q' and the mean size of a batch by enumeration. We compare q' with the
+    formula and with 5,000 batches.
     """
     sets, p, accepted = accepted_subsets(11, 0.2, 3)
     included = sum(w for s, w in zip(sets, p, strict=True) if 0 in s)
@@ -139,9 +140,9 @@ def test_at_rate_one_every_batch_is_everything():
 
 @pytest.mark.verifies("dpulr2024:eq8", "dpulr2024:alg1.L198", "dpulr2024:eq26")
 def test_three_records_by_hand():
-    """The controller on three records has the ledger's value (TV10, which has no bias).
+    """The controller on three records gives the ledger's value (TV10, which has no bias).
 
-    The rows l_i x_i are written as w_i [h_i; 1], because the controller's input has this form.
+    The controller's input has the form w_i [h_i; 1], so we write the rows l_i x_i in this form.
     """
     X, losses = np.array([[1, 2], [-1, 0.5], [0.3, -0.7]]), np.array([0.9, 1.4, 2.1])
     got = controller(given_losses(1, 2), 1, X[:, :1] / X[:, 1:], losses * X[:, 1], K=10, C=1.0, sigma_0=4.0)
@@ -154,14 +155,14 @@ def test_three_records_by_hand():
 
 @pytest.mark.verifies("dpulr2024:eq8", "dpulr2024:alg1.L198", "dpulr2024:eq26")
 def test_three_records_by_hand_in_a_layer_without_biases():
-    """In a layer without biases, the controller has the ledger's value (TV10), because the layer reads X alone."""
+    """In a layer without biases, the controller gives the ledger's value (TV10), because its input is X alone."""
     X, losses = np.array([[1, 2], [-1, 0.5], [0.3, -0.7]]), np.array([0.9, 1.4, 2.1])
     got = controller(bare([2, 2]), 1, X, losses, K=10, C=1.0, sigma_0=4.0)
     assert got**2 == pytest.approx(0.019607346591853647, rel=1e-13)
 
 
 def bare(sizes, biases=()):
-    """A fully connected network without biases, except in the named layers."""
+    """A fully connected network. Only the named layers have biases."""
     layers = [(Dense(n, bias=l in biases), ops.tanh) for l, n in enumerate(sizes[1:], start=1)]
     return Net(sizes[:1], [*layers[:-1], layers[-1][:1]], rng=rng(0))
 
@@ -206,9 +207,10 @@ def test_the_controller_equals_brute_force(make, l, k):
 
 @pytest.mark.verifies("dpulr2024:L256")
 def test_a_batch_taken_twice_has_twice_the_covariance_at_one_sigma_and_the_same_under_the_controller():
-    """A batch taken twice has twice the covariance at one sigma, and the same covariance under the controller.
+    """If a batch is taken twice, the covariance doubles at a fixed sigma, and stays the same under the controller.
 
-    We compute the covariance of the sum of estimates by brute force, to leading order. Its losses are divided by sigma.
+    We compute the covariance of the sum of estimates by brute force, to leading order, from the losses divided by
+    sigma.
     """
     net = mlp([2, 3, 2], ops.tanh, rng=rng(0))
     x, y = batch(net, 5)
@@ -225,11 +227,11 @@ def test_a_batch_taken_twice_has_twice_the_covariance_at_one_sigma_and_the_same_
 
 @pytest.mark.verifies("dpulr2024:asm1", "dpulr2024:eq8", "dpulr2024:L256", "dpulr2024:rank-claim", "dpulr2024:rayleigh")
 def test_when_the_matrix_is_singular():
-    """The controller refuses a layer if the matrix of this layer is singular.
+    """The controller refuses a layer with a singular matrix.
 
-    One record has rank at most n_l. With biases, n_{l-1} records have rank n_{l-1} of n_{l-1} + 1. If an input is
-    always 0, the matrix is always singular. More records never lower the least eigenvalue. They may leave it equal, so
-    the claim "greater" is false.
+    One record has rank at most n_l. With biases, n_{l-1} records give rank n_{l-1}, but the matrix has order n_{l-1} +
+    1. If an input is always 0, the matrix is singular for any number of records. Additional records never lower the
+    least eigenvalue, but may leave it equal. So the claim "greater" is false.
     """
     net = mlp([4, 2], ops.tanh, rng=rng(0))
     x = rng(1).normal(size=(9, 4))
@@ -241,16 +243,16 @@ def test_when_the_matrix_is_singular():
         ValueError, match="no noise for layer 1, because the matrix of this layer has order 5, but rank 4 on this"
     ):
         controller(net, 1, x[:4], one[:4], K=1, C=1.0, sigma_0=4.0)
-    assert np.linalg.matrix_rank(covariance(net, 1, x[:4], one[:4])[:8, :8]) == 8  # the part for the weights alone
-    assert np.linalg.matrix_rank(covariance(net, 1, x[:4], one[:4])) == 8  # the joint rank, of 10
+    assert np.linalg.matrix_rank(covariance(net, 1, x[:4], one[:4])[:8, :8]) == 8  # the block of the weights alone
+    assert np.linalg.matrix_rank(covariance(net, 1, x[:4], one[:4])) == 8  # the rank of the whole matrix of order 10
     least = [controller(net, 1, x[:k], one[:k], K=1, C=1.0, sigma_0=4.0) for k in range(5, 10)]
     assert (np.diff(least) > 0).all()
     dead = np.concatenate([x[:, :3], 0 * x[:, 3:]], axis=1)
     for h in (dead, np.repeat(x[:1], 9, axis=0)):
         with pytest.raises(ValueError, match="choose a remedy"):
             controller(net, 1, h, one, K=1, C=1.0, sigma_0=4.0)
-    # This matrix is singular compared with its largest eigenvalue, which is 1e13 times the smallest and 1e10 times the
-    # others.
+    # The largest eigenvalue is 1e13 times the smallest and 1e10 times the others, so the matrix is singular
+    # numerically.
     wide = np.array([[1e5, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0.03], [0, 0, 0, 0]])
     with pytest.raises(ValueError, match="choose a remedy"):
         controller(net, 1, wide, one[:5], K=1, C=1.0, sigma_0=4.0)
@@ -275,7 +277,7 @@ def test_when_the_matrix_is_singular():
 def test_a_step_equals_algorithm_1_record_by_record(N_B, biases):
     """A step equals Algorithm 1, computed record by record.
 
-    The loops use brute force for the noise of each layer, full passes, a clip of each layer, and the division by N_B.
+    The loops compute the noise of each layer by brute force, make full passes, clip each layer, and divide by N_B.
     """
     net = bare([2, 3, 2], biases)
     x, y = batch(net, 6)
@@ -299,9 +301,9 @@ def test_a_step_equals_algorithm_1_record_by_record(N_B, biases):
 
 
 def extra_noise(net, x, y, *, sigma_0, C, K, sigma, l=1):
-    """The matrix M with which the rule makes noise from white rows; the test passes the identity as white rows.
+    """The matrix M with which the rule multiplies white rows to make noise. The test passes the identity as white rows.
 
-    M has as many rows as the unit has weights and bias, and the layer has as many outputs.
+    The layer must have as many outputs as a unit has weights and biases. M has this number of rows.
     """
     z, h = forward(net, x)
     width = math.prod(net.map[l].shape_W[1:]) + net.map[l].bias
@@ -321,8 +323,8 @@ def extra_noise(net, x, y, *, sigma_0, C, K, sigma, l=1):
 def test_negative_variances_of_the_extra_noise_are_clamped():
     """Negative variances of the additional noise are replaced by 0, as in the ledger's vector TV14.
 
-    Lambda = (400, 2000, 0, 160), K = 10, sigma_0 C = 4. The paper's (-24, -184, 16, 0) becomes (0, 0, 16, 0). The rows
-    [h; 1] are three rows of a Hadamard matrix, with squared norm 4.
+    Lambda = (400, 2000, 0, 160), K = 10 and sigma_0 C = 4. The paper's (-24, -184, 16, 0) becomes (0, 0, 16, 0). The
+    rows [h; 1] are three rows of a Hadamard matrix, with squared norm 4.
     """
     H = np.array([[1.0, 1, 1, 1], [-1, 1, -1, 1], [-1, -1, 1, 1], [1, -1, -1, 1]])
     own = np.array([400.0, 2000, 160])
@@ -340,9 +342,9 @@ def test_negative_variances_of_the_extra_noise_are_clamped():
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("k", [1, 3, 5, 6, 12])
 def test_the_extra_noise_equals_the_literal_eigenvectors(k, bias):
-    """The additional noise has the covariance Q (sigma_0^2 C^2 I - Lambda / K)_+ Q^T of all the layer's parameters.
+    """The additional noise of all the layer's parameters has the covariance Q (sigma_0^2 C^2 I - Lambda / K)_+ Q^T.
 
-    This holds whether the rule computes it through the Gram matrix or not.
+    This holds with and without the Gram matrix.
     """
     width = 4 + bias
     net = bare([4, width], {1} if bias else {})
@@ -353,7 +355,7 @@ def test_the_extra_noise_equals_the_literal_eigenvectors(k, bias):
     own, Q = np.linalg.eigh(covariance(net, 1, x, loss / sigma) / K)
     want = Q @ np.diag(np.maximum(0, sigma_0**2 * C**2 - own)) @ Q.T
     got = np.zeros_like(want)
-    # for one output: the weights, then the bias
+    # the parameters of one output: the weights, then the bias
     rows = [[*range(4 * o, 4 * o + 4), *[4 * width + o] * bias] for o in range(width)]
     for r in rows:
         got[np.ix_(r, r)] = M.T @ M
@@ -364,9 +366,9 @@ def test_the_extra_noise_equals_the_literal_eigenvectors(k, bias):
 
 @pytest.mark.verifies("dpulr2024:extra-noise")
 def test_the_extra_noise_of_a_convolution():
-    """The additional noise of a convolution is correct also if its batch has fewer positions than a unit has weights.
+    """The additional noise of a convolution is correct even if the batch has fewer positions than a unit has weights.
 
-    The convolution is below a dense layer.
+    A dense layer follows the convolution.
     """
     net = Net((2, 2, 2), [(Conv2d(9, 2), ops.tanh), (Dense(2),)], rng=rng(0))  # one position, 8 weights and a bias
     x, y = batch(net, 3)
@@ -388,7 +390,7 @@ def test_the_extra_noise_of_a_convolution():
 
 
 def literal_parameter_noise(net, l, x, y, sigma, C, K, runs, r):
-    """K draws of noise on W[l] and b[l] of each record, each draw's loss, and the clipped sum: (runs, n_l, n + 1)."""
+    """The clipped sum of estimates from K draws of noise on W[l] and b[l] per record: (runs, n_l, n + 1)."""
     h = forward(net, x)[1]
     seen = np.concatenate([net.input(l, h), np.ones((len(x), int(net.map[l].bias)))], axis=1)
     omega = sigma * r.standard_normal((runs, K, len(x), net.shape_z[l][0], seen.shape[1]))
@@ -413,11 +415,11 @@ def literal_parameter_noise(net, l, x, y, sigma, C, K, runs, r):
     "biases", [pytest.param({1, 2}, id="biases"), pytest.param({}, id="no biases", marks=pytest.mark.slow)]
 )
 def test_parameter_noise_has_the_law_of_drawing_the_weights(C, K, biases):
-    """The rule's parameter noise has the same distribution as literal noise on the weights, in 3,000 runs of each.
+    """The rule's parameter noise has the same distribution as noise drawn on the weights, in 3,000 runs of each.
 
-    We compare every entry, some sums and the norm, in both layers (KS). Each test detects distribution functions that
-    are 0.2 apart, except with probability 1e-6. Without biases, one of the two records is 0, so no noise of the first
-    layer reaches its loss.
+    We compare every entry, some sums, and the norm in both layers by KS tests. Each test detects distribution functions
+    that are 0.2 apart, and misses them with probability 1e-6. Without biases, one of the two records is 0, so noise in
+    the first layer does not change its loss.
     """
     net = bare([2, 2, 2], biases)
     x, y = batch(net, 2, seed=3)
@@ -444,7 +446,7 @@ def test_parameter_noise_has_the_law_of_drawing_the_weights(C, K, biases):
 
 @pytest.mark.verifies("dpulr2024:virtual-linear")
 def test_parameter_noise_along_what_a_layer_reads_is_the_proxy():
-    """The part of a record's estimate along [h; 1] is exactly the proxy's dz, although the noise is on the parameters.
+    """With noise on the parameters, the part of a record's estimate along [h; 1] is exactly the dz of the proxy.
 
     There is one record, and no clip is active.
     """
@@ -487,7 +489,7 @@ def test_parameter_noise_is_drawn_in_the_networks_own_precision():
 
 @pytest.mark.verifies("dpulr2024:virtual-linear", "dpulr2024:eq8")
 def test_the_std_of_parameter_noise():
-    """With identity J, the parameter noise has sigma = sqrt(sum of l^2 / K) / (C sigma_0).
+    """If J is the identity, the std of the parameter noise is sigma = sqrt(sum of l^2 / K) / (C sigma_0).
 
     For example, 64 losses of ln 10 give 4.605 for K = 1.
     """
@@ -506,7 +508,7 @@ def test_the_std_of_parameter_noise():
 def test_each_layer_is_clipped_to_c_by_itself(remedy):
     """Each layer is clipped to C separately, so two layers together reach the norm sqrt(2) C.
 
-    The change from one record therefore exceeds an overall bound.
+    So the change from one record is larger than a bound C on all layers together.
     """
     net = mlp([1, 1, 2], ops.tanh, rng=rng(0), loss=loss_of(lambda z, y: y.sum(axis=1)))
     x, y = np.array([[1.0], [-1.0]]), np.ones((2, 2))
@@ -571,7 +573,7 @@ def test_float32_stays_float32(remedy):
 
 @pytest.mark.verifies("dpulr2024:thm2")
 def test_algorithm_1_has_no_guarantee():
-    """The rule refuses a mechanism, because batches drawn with rejection have none."""
+    """The rule states no mechanism, because batches drawn with rejection have no proved guarantee."""
     with pytest.raises(NoGuarantee, match=r"\[dpulr2024:thm2\]"):
         mechanism(sigma_0=4.0, C=1.0, K=10, N_B=3)
     with pytest.raises(NoGuarantee, match=r"\[dpulr2024:thm1\]"):

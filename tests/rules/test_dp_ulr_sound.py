@@ -1,6 +1,6 @@
 """The sound DP-ULR: its release, and each condition of its proof.
 
-The rule satisfies, refuses or needs each condition.
+For each condition, the rule satisfies it, refuses a violation, or requires it of the caller.
 """
 
 import functools
@@ -46,7 +46,7 @@ EVERY = pytest.mark.parametrize("make", NETS.values(), ids=list(NETS))
 
 
 def middle(net, found):
-    """A bound that some estimates exceed and others do not."""
+    """A clip bound that some estimates exceed and others do not."""
     return float(np.median([norm(*dW[1:], *db[1:]) for dW, db in found]))
 
 
@@ -56,9 +56,9 @@ def middle(net, found):
 @EVERY
 @pytest.mark.parametrize("how", [{}, {"baseline": False}, {"antithetic": True}], ids=["baseline", "raw", "antithetic"])
 def test_a_step_without_noise_equals_records_one_by_one(make, how):
-    """A step without noise equals a loop over records with full passes and one clip, divided by the public m.
+    """A step without noise equals a loop over records with full passes, one clip, and division by the public m.
 
-    The loop makes a full pass for each record and draw. The clip is over all layers and biases.
+    The loop makes a full pass for each record and draw. The clip is over all layers and biases together.
     """
     net = make()
     x, y = batch(net, 4)
@@ -101,7 +101,7 @@ def test_the_noise_is_on_every_weight_and_bias():
 
 
 def test_noise_from_another_function():
-    """Another noise function is called once for every weight matrix and bias, from the top, with one std."""
+    """A replacement for the noise function is called once for every array, from the top down, with one std."""
     net = NETS["residual"]()
     asked = []
 
@@ -117,7 +117,9 @@ def test_noise_from_another_function():
 
 
 def test_the_mechanism_is_that_of_dp_sgd():
-    """Noise sigma_0 C / m on a sum of sensitivity C / m has DP-SGD's mechanism, so the same epsilon."""
+    """Noise of std sigma_0 C / m on a sum of sensitivity C / m gives the mechanism of DP-SGD, and so
+    the same epsilon.
+    """
     how = {"C": 0.5, "m": 500.0, "sampling": "poisson", "sampling_rate": 1 / 120}
     released = mechanism(sigma_0=4.0, adjacency="add-remove", **how)
     assert released.noise_std == 4.0 * 0.5 / 500
@@ -128,7 +130,7 @@ def test_the_mechanism_is_that_of_dp_sgd():
     assert spent.epsilon == pytest.approx(0.444522, rel=1e-5)  # the ledger's vector E9: batches of 500, 25 epochs
 
 
-# --- (a) the internal noise depends on one example, and on no loss of another example ----------------------------
+# --- (a) the internal noise depends on one example only, not on the losses of other examples ----------------------
 
 
 @EVERY
@@ -154,10 +156,11 @@ def test_a_replaced_record_changes_its_own_term_alone(make, i):
 
 @pytest.mark.verifies("ours:ulr-sound")
 def test_a_controller_that_reads_the_batch_breaks_the_bound():
-    """Without condition a, with the noise of Equation 8, one record of loss 1000 changes the sum by 190 C.
+    """If the noise of Equation 8 violates condition a, one record of loss 1000 changes the sum by more than 190 C.
 
-    There are 200 records of loss 1 + 0.9 sin(10 z) and noise on the parameters. sigma is 0.11 without the record and
-    7.9 with it, so the gradients of all records vanish. With a public sigma of 0.11, the sum changes by at most C.
+    There are 200 records of loss 1 + 0.9 sin(10 z), with noise on the parameters. Equation 8 gives sigma = 0.11 without
+    the record of loss 1000, and 7.9 with it, so the gradients of all other records vanish. With a public sigma of 0.11,
+    the sum changes by at most C.
     """
     wavy = loss_of(lambda z, y: np.where(y[:, 0] > 0, 1000.0, 1 + 0.9 * np.sin(10 * z[:, 0])))
     net = Net((1,), [(Dense(1),)], loss=wavy, rng=rng(0))
@@ -198,9 +201,9 @@ def test_an_empty_batch_releases_noise(make):
 
 
 def test_the_number_of_records_drawn_is_divided_by_nowhere():
-    """The rule does not divide by the number of drawn records, only by m.
+    """The rule divides only by m, not by the number of drawn records.
 
-    If a record occurs twice, the sum changes by both of its terms, for any size of the batch.
+    If the only record of a batch occurs twice, the direction doubles.
     """
     net = NETS["dense"]()
     x, y = batch(net, 1)
@@ -218,7 +221,7 @@ def test_the_number_of_records_drawn_is_divided_by_nowhere():
 
 @pytest.mark.verifies("dpulr2024:thm1", "dpulr2024:def4")
 def test_batches_with_rejection_are_refused():
-    """The rule's mechanism refuses batches with rejection, and the loop refuses them with a Poisson mechanism."""
+    """The mechanism refuses batches with rejection, and the loop refuses them with a Poisson mechanism."""
     how = {"sigma_0": 4.0, "C": 1.0, "m": 5.0, "adjacency": "add-remove"}
     with pytest.raises(NoGuarantee, match=r"if the batch is too small \[dpulr2024:thm1\]"):
         mechanism(sampling="poisson-rejection", sampling_rate=0.2, **how)
@@ -238,9 +241,9 @@ def test_batches_with_rejection_are_refused():
 def test_noise_goes_by_the_place_in_the_batch():
     """Condition e: an additional record changes the noise of all others, so the seed must not be published.
 
-    Anyone who knows the seed could see this change. The proof needs only that all noise is independent, with a law that
-    does not depend on the data. It holds for any assignment of draws to records. If two records change places, only
-    their noise is exchanged.
+    Anyone with the seed could detect this change. The proof needs only that all noise is independent and that its law
+    does not depend on the data. So the assignment of draws to records does not matter. If two records change places,
+    they exchange their noise.
     """
     net = NETS["dense"]()
     x, y = batch(net, 3)
@@ -260,7 +263,7 @@ def test_noise_goes_by_the_place_in_the_batch():
 @pytest.mark.parametrize("bad", [math.nan, math.inf, 1e200], ids=str)
 @pytest.mark.parametrize("net", ["dense", "skip", "cnn"])
 def test_a_record_whose_estimate_is_not_finite_counts_as_zero(net, bad):
-    """If the loss of a record overflows or is nan, the sum is that of the other records, with their noise."""
+    """If the loss of a record overflows or is nan, the sum contains only the other records, with their own noise."""
     if net == "cnn":
         net = pooled_cnn(MaxPool, loss=ops.squared_error)
         net.phi[1:4] = [ops.identity] * 3
@@ -280,9 +283,9 @@ def test_a_record_whose_estimate_is_not_finite_counts_as_zero(net, bad):
 
 
 def test_the_weight_of_a_norm_that_is_not_finite_is_zero():
-    """Condition f: the clip weight of a norm that is not finite is 0.
+    """Condition f: a norm that is not finite has the clip weight 0.
 
-    The printed formula violates this condition. No comparison with nan is true, so its weight is 1.
+    The printed formula violates this condition. A comparison with nan is false, so the formula gives the weight 1.
     """
     norms = np.array([math.nan, math.inf, 2.0])
     assert np.where(norms > 1, 1 / norms, 1).tolist() == [1.0, 0.0, 0.5]
@@ -305,10 +308,10 @@ def test_the_sensitivity_is_that_of_the_adjacency(adjacency, terms):
 @pytest.mark.verifies("ours:ulr-sound")
 @EVERY
 def test_no_record_moves_the_sum_by_more_than_its_sensitivity(make):
-    """In 60 pairs of every size, no record changes the sum by more than C / m, or twice that if it is replaced.
+    """In 60 pairs of every size, a removed record changes the sum by at most C / m, and a replaced one by twice that.
 
-    Both neighbours have the same noise. A record is removed by replacing it with one that counts as 0. Weights and
-    biases of all layers reach the bound.
+    Both neighbours have the same noise. To remove a record, we replace it by a record that counts as 0. The changes of
+    all weights and biases together reach C / m.
     """
     net = make()
     r, largest = rng(5), [0.0, 0.0]

@@ -1,9 +1,9 @@
-"""Tests every rule on every combination of biases, skips, pooling, stride and padding: correct, or refused.
+"""Every rule on every combination of biases, skips, pooling, stride and padding is correct or refused.
 
-The rules are all those in nfa/rules, so a new rule is tested automatically. We compare the result of a rule without
-noise and without active clips with central differences of the forward pass, one parameter at a time. Every rule agrees
-with one of the `ways_to_teach` on all networks. A rule in `READINGS` agrees with the way that its entry names. A
-refusal is one sentence.
+The rules are all those in nfa/rules, so a new rule is tested automatically. We compare each rule, without noise and
+active clips, with central differences of the forward pass, one parameter at a time. Every rule agrees with one of the
+`ways_to_teach` on all networks. A rule in `READINGS` agrees with the way that its entry names. A refusal is one
+sentence.
 """
 
 import functools
@@ -30,7 +30,7 @@ from tests.oracles.rule_settings import values
 
 SPEC = {name: spec(name) for name in names() if name not in ALIASES}
 T = 0.3  # threshold of ternarised errors
-K = 28  # examples in a batch, more than any unit has weights
+K = 28  # examples in a batch; no unit has so many weights
 HUGE = 1e9  # a bound that no norm exceeds
 rng = np.random.default_rng
 
@@ -76,7 +76,7 @@ def build(base: str, biases: str, loss=ops.softmax_cross_entropy) -> Net:
 
 NETS = [(base, biases) for base in BASES for biases in BIASES]
 EVERY_RULE = pytest.mark.parametrize("name", SPEC)
-SOLVING = ("objective_perturbation", "output_perturbation")  # they compute a minimiser instead of a gradient
+SOLVING = ("objective_perturbation", "output_perturbation")  # these rules compute a minimiser instead of a gradient
 TEACHING_RULES = pytest.mark.parametrize("name", [name for name in SPEC if name not in SOLVING])
 
 
@@ -86,8 +86,8 @@ TEACHING_RULES = pytest.mark.parametrize("name", [name for name in SPEC if name 
 def ways_to_teach(net: Net, x, y, B: list, V: list) -> dict:
     """For each way, a function (l, z, h, repeats) -> numbers.
 
-    The direction is the derivative of these numbers by layer l's parameters. Feedback brings a fixed vector to h[l].
-    The direction is then the derivative of <vector, h[l]> by the layer's own parameters.
+    The direction is the derivative of these numbers by the parameters of layer l. In feedback rules, h[l] receives a
+    fixed vector. The direction is then the derivative of <vector, h[l]> by the layer's own parameters.
     """
     e = net.loss.error(forward(net, x)[0][net.L], y)
     below = convolutions(net)
@@ -123,9 +123,9 @@ def ways_to_teach(net: Net, x, y, B: list, V: list) -> dict:
 
 
 def come_back(net: Net, x, e, matrices: list, step=1e-5) -> list:
-    """The vector that returns to each h[l], (records, units), if the backward pass uses another array than W[l].
+    """The vector that the backward pass brings to each h[l], (records, units), with other arrays in place of W[l].
 
-    It is computed one unit at a time.
+    We compute this vector one unit at a time.
     """
     z, h = forward(net, x)
     back: list = [0.0] * (net.L + 1)
@@ -188,10 +188,10 @@ def taught(base: str, biases: str):
 
 
 class Balanced(np.random.Generator):
-    """Normal samples for the draws of a forward rule, the same for every example, with two exact moments.
+    """A generator of normals for a forward rule, equal for all examples, with two exact moments.
 
     With many draws, the mean over draws of u L(z + sigma u) / sigma is the derivative of L by central differences, up
-    to sigma^2. The noise that a rule adds to its result is 0.
+    to sigma^2. The noise on the rule's result is 0.
     """
 
     def standard_normal(self, size=None, dtype=float):
@@ -205,7 +205,7 @@ class Balanced(np.random.Generator):
         return np.broadcast_to(u.reshape(draws, 1, *shape), size).astype(dtype)
 
 
-# The values of each rule's keywords. A new keyword makes the test fail, so add it here.
+# The values of each rule's keywords. The test fails for a keyword without an entry, so add new keywords here.
 SMALL = 1e-5
 OFF = {"m": 1, "sigma": 0.0, "s": 0.0, "ell": None, "L": None, "N_B": 1} | dict.fromkeys(
     ("C", "tau", "tau_e", "tau_h", "tau_B", "tau_h_max"), HUGE
@@ -237,7 +237,7 @@ REFUSED = {"dp_ulr": 'remedy "parameters" needs dense layers, but layer '}
 
 
 def call(name: str, one, *, records=slice(None), **how):
-    """The direction of a rule on some of the records. A rule that takes one record is called once for each record."""
+    """The direction of a rule on some of the records. A rule for single records is called once for each record."""
     draws = 4 * max(math.prod(shape) for shape in one.net.shape_z[1:])
     known = OFF | {"B": one.B, "V": one.V, "K": draws, "rng": Balanced(np.random.PCG64(0)), "state": {}} | how
     if any(setting.name == "t" and setting.required for setting in SPEC[name].settings):
@@ -255,7 +255,7 @@ def added(directions):
 
 
 def is_right(got, want) -> bool:
-    """Whether every array has its shape and its values, up to the error of the central differences."""
+    """Whether every array has the correct shape and values, up to the error of the central differences."""
     return all(
         a.shape == b.shape and bool((np.abs(a - b) <= 1e-6 * (1 + np.abs(b).max(initial=0))).all())
         for of in (0, 1)
@@ -283,9 +283,9 @@ def test_without_noise_and_clips_a_rule_is_what_differences_say(name):
 
 @pytest.mark.parametrize("name", SOLVING)
 def test_where_a_rule_that_solves_leads_the_slope_is_that_of_the_ridge(name):
-    """At the minimiser of a rule that solves, the gradient of the loss is that of the ridge term.
+    """At the minimiser that such a rule computes, the gradient of the loss cancels the gradient of the ridge term.
 
-    We test one dense layer, with and without biases, by differences of the loss. Every other network is refused.
+    We test one dense layer, with and without biases, by differences of the loss. All other networks are refused.
     """
     lam = 0.5
     for base, biases in NETS:
@@ -307,7 +307,7 @@ def test_where_a_rule_that_solves_leads_the_slope_is_that_of_the_ridge(name):
 # --- active clips, and what a mechanism states about them -----------------------------------------------------
 
 ACTING = {"C": 0.05, "tau": 0.02, "tau_e": 0.1, "tau_h": 0.5, "tau_B": 0.2, "tau_h_max": 0.5, "L": 0.05}
-READS_THE_BATCH = ("none", "parameters")  # remedies of dp_ulr; their noise depends on the whole batch
+READS_THE_BATCH = ("none", "parameters")  # remedies of dp_ulr with noise that depends on the whole batch
 
 
 def stated(name: str, one, how: dict, adjacency: str):
@@ -324,14 +324,14 @@ def stated(name: str, one, how: dict, adjacency: str):
 
 @TEACHING_RULES
 def test_a_batch_is_the_sum_of_its_records_and_none_moves_it_further_than_stated(name):
-    """With every clip active, a batch gives the sum of its records, and each changes it by at most the stated amount.
+    """With every clip active, a batch gives the sum over its records, and each changes it by at most the stated amount.
 
     Some records are ordinary, and some saturate the units.
     """
     for how, _ in READINGS.get(name, [({}, None)]):
         if name == "dp_ulr" and how.get("remedy", "none") in READS_THE_BATCH:
             continue
-        how = how | ACTING | {"K": 4} | ({"sigma": 0.1} if how.get("sigma") else {})  # a small value magnifies rounding
+        how = how | ACTING | {"K": 4} | ({"sigma": 0.1} if how.get("sigma") else {})  # small values magnify rounding
         for base, biases in NETS:
             where, one = f"{name} {how} on {base}, {biases}", taught(base, biases)
             one = SimpleNamespace(
@@ -349,16 +349,16 @@ def test_a_batch_is_the_sum_of_its_records_and_none_moves_it_further_than_stated
 @pytest.mark.verifies("ours:dfa-sensitivity", "ours:hybrid-sensitivity")
 @pytest.mark.parametrize("name", ["dp_dfa", "dp_dfa_joint", "dp_hybrid", "dp_hybrid_joint", "dp_sgd", "pdfa_isotropic"])
 def test_without_biases_the_stated_sensitivity_is_attained(name):
-    """Without biases, the stated sensitivity is attained, so it contains nothing for biases.
+    """Without biases, a record attains the stated sensitivity, so the sensitivity contains no part for biases.
 
-    Adding one record to an empty batch changes the result by as much as the mechanism states.
+    If we add one record to an empty batch, the result changes by as much as the mechanism states.
     """
     net = Net((4,), [(Dense(3, bias=False), ops.identity), (Dense(3, bias=False),)], rng=rng(1))
     net.W[1][:] = 1
     net.W[2][:] = 9 * np.array([[1], [-1], [-1]])  # the probability of the first class is 1
     one = SimpleNamespace(net=net, x=np.ones((1, 4)), y=np.array([[0.0, 1, 0]]), V=None)
     e = net.loss.error(forward(net, one.x)[0][2], one.y)[0]
-    one.B = [None, np.outer(np.ones(3), e), None]  # the norm of B e is the largest that B's norm allows
+    one.B = [None, np.outer(np.ones(3), e), None]  # no matrix B of the same norm gives B e a larger norm
     how = ACTING | ({"ell": 1} if name == "dp_hybrid" else {})
     dW, db = call(name, one, **how)
     assert norm(*dW[1:], *db[1:]) == pytest.approx(stated(name, one, how, "add-remove"), rel=1e-9)
@@ -366,7 +366,7 @@ def test_without_biases_the_stated_sensitivity_is_attained(name):
 
 # --- on the command line --------------------------------------------------------------------------------------
 
-TRAINED = {  # networks of the command line, without biases or with a skip, pooling and padding: data, options, refusals
+TRAINED = {  # networks without biases, or with a skip, pooling and padding: data, options, refusals
     "berthier2019-logistic": ((6,), 2, "--loss sigmoid-cross-entropy", {}),
     "dpulr2024-resnet5": (
         (1, 10, 10),

@@ -1,4 +1,4 @@
-"""Joint-clip DFA and its hybrid: loops and autograd, special cases, the change from one record, refusals."""
+"""Joint-clip DFA and its hybrid: loops and autograd, special cases, the change from one record, and refusals."""
 
 import functools
 import math
@@ -88,9 +88,9 @@ def alone(net, x, y, B, **how):
 @CARRIES
 @PLACES
 def test_it_is_the_sum_of_the_records_own_directions_each_clipped(make, carries, t, at):
-    """The result is the sum of the records' own directions, each clipped as a whole, computed by loops.
+    """The result is the sum of the records' own directions, each clipped as a whole. We compute this sum by loops.
 
-    Half of the records are scaled down, and m differs from their number.
+    Half of the records are scaled down, and m differs from the number of records.
     """
     net, x, y, B = case(make, at=at)
     how = {"carries": carries, "t": t, "at": at}
@@ -136,7 +136,7 @@ def test_the_hybrid_is_what_autograd_gives_for_each_record_clipped(torch, make):
 @FEW
 @CARRIES
 def test_float32_is_float64_up_to_its_rounding(make, carries, t):
-    """In float32, the direction is that of float64 to 1e-4 of the largest entry: a few hundred roundings of 6e-8."""
+    """In float32, the direction agrees with float64 to 1e-4 of the largest entry: a few hundred roundings of 6e-8."""
     net, x, y, B = case(make, dtype=np.float32)
     wide = net.copy()
     wide.W, wide.b = ([None, *(a.astype(float) for a in part[1:])] for part in (net.W, net.b))
@@ -149,7 +149,7 @@ def test_float32_is_float64_up_to_its_rounding(make, carries, t):
 
 @EVERY
 def test_no_record_adds_more_than_the_bound(make):
-    """A clipped record adds a vector of norm C for any B, here with entries of 1e-3 and of 1e3."""
+    """If B is scaled by 1e-3 or by 1e3, no record adds a vector of norm above C, and the largest norm is C."""
     for scale in (1e-3, 1e3):
         net, x, y, B = case(make, 6)
         B = [M if M is None else scale * M for M in B]
@@ -163,9 +163,9 @@ def test_no_record_adds_more_than_the_bound(make):
 
 
 def test_the_relative_threshold_keeps_what_is_learnt():
-    """With the relative threshold, an error of 1e-9 has the same effect as one of 1.
+    """With the relative threshold, an error of 1e-9 has the same effect as an error of 1.
 
-    With the fixed threshold of TDFA, it has no effect.
+    With the fixed threshold of TDFA, an error of 1e-9 has no effect.
     """
     e = rng(2).normal(size=(40, 5))
     for t in (0.0, 0.3, 1.0):
@@ -180,8 +180,7 @@ def test_the_relative_threshold_keeps_what_is_learnt():
 def test_the_relative_threshold_on_rows_of_every_kind(dtype):
     """The relative threshold is correct for rows of every kind.
 
-    These are equal entries, a row of zeros, a single nonzero entry, and numbers at the limits of the dtype. No entry is
-    NaN.
+    The rows have equal entries, zeros, a single nonzero entry, or numbers at the limits of the dtype. No entry is NaN.
     """
     tiny, huge = np.finfo(dtype).smallest_subnormal, np.finfo(dtype).max
     e = np.array([[2, -2], [0, 0], [0, -1], [tiny, -tiny], [huge, -huge], [np.inf, -1], [np.nan, 1]], dtype)
@@ -216,9 +215,9 @@ def test_without_noise_and_clip_it_is_dfa_tdfa_drtp_or_the_hybrid(make, at):
 
 
 def test_of_a_record_alone_the_ternary_error_is_tdfas_times_its_length():
-    """For a single record, the ternary error gives TDFA's direction, with hidden layers multiplied by the error's norm.
+    """For a single record, the ternary error gives TDFA's direction, except that hidden layers have the factor ||e||.
 
-    TDFA has a threshold of t times the largest entry.
+    The threshold of TDFA is t times the largest entry.
     """
     net, x, y, B = case(small_cnn)
     for i in range(4):
@@ -234,7 +233,10 @@ def test_of_a_record_alone_the_ternary_error_is_tdfas_times_its_length():
 
 @EVERY
 def test_the_ends_of_the_hybrid_are_joint_dfa_and_dp_sgd(make):
-    """The two ends of the hybrid are joint DFA, bitwise and with noise, and DP-SGD, up to the order of sums."""
+    """At its two ends, the hybrid equals joint DFA and DP-SGD.
+
+    It equals joint DFA bitwise and with noise, and DP-SGD up to the order of sums.
+    """
     net, x, y, B = case(make)
     settings = {"C": 0.7, "m": 4, "sigma": 0.3}
     got = dp_hybrid_joint(net, x, y, B=B, ell=0, rng=rng(6), **settings)
@@ -252,7 +254,7 @@ def test_with_transported_weights_it_is_dp_sgd_on_one_hidden_layer():
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_by_opus_it_is_the_rule_on_the_matrices_of_the_opus(dtype):
-    """With OPUs, the rule gives the result on the OPUs' matrices, up to rounding.
+    """With OPUs, the rule gives the result for the matrices of the OPUs, up to rounding.
 
     An OPU can display the ternary error and a one-hot label.
     """
@@ -304,7 +306,7 @@ TWO = {
     "rule, carries", [("dp_dfa_joint", "error"), ("dp_dfa_joint", "ternary"), ("dp_hybrid_joint", None)]
 )
 def test_the_other_label_moves_two_classes_by_all_that_is_stated(name, rule, carries):
-    """With the other label, the direction of two classes changes by the full stated sensitivity.
+    """If the label of a record changes, the direction for two classes changes by the full stated sensitivity.
 
     Opposite errors give opposite directions, both of norm above C, for any B. If the record is left out, the change is
     half as large.
@@ -328,7 +330,7 @@ def test_the_other_label_moves_two_classes_by_all_that_is_stated(name, rule, car
 @pytest.mark.parametrize("sizes", [(3, 2), (3, 4, 2), (3, 5, 4, 2)])
 @pytest.mark.parametrize("carries", ["error", "ternary", "label"])
 def test_a_record_without_hidden_derivatives_attains_what_is_stated(carries, sizes, loss, C, scale):
-    """A record without hidden derivatives attains the stated sensitivity, for any B.
+    """For any B, a record without hidden derivatives attains the stated sensitivity.
 
     All hidden units are below 0, so only the output layer learns, from opposite errors.
     """
@@ -351,9 +353,9 @@ def test_a_record_without_hidden_derivatives_attains_what_is_stated(carries, siz
 @pytest.mark.verifies("ours:joint-clip")
 @pytest.mark.parametrize("phi", [ops.tanh, ops.relu, ops.gelu, ops.identity], ids=lambda phi: phi.name)
 def test_two_labels_are_as_far_apart_as_stated_only_where_the_error_is_carried(phi):
-    """Two labels change the direction by 2C if the rule carries the error or its ternary form.
+    """Another label changes the direction by 2C if the rule carries the error or the ternary error.
 
-    If the rule carries the label, the change is any value up to 2C. The networks are random and have two classes.
+    If the rule carries the label, changes of any size up to 2C occur. The networks are random and have two classes.
     """
     found: dict[str, list] = {"error": [], "ternary": [], "label": []}
     for seed in range(100):
@@ -363,7 +365,7 @@ def test_two_labels_are_as_far_apart_as_stated_only_where_the_error_is_carried(p
             net.W[l] *= 10 ** draws.normal()
         x, B = draws.normal(size=(1, 3)), feedback.draw(net, law="normal", scale=10 ** draws.normal(), rng=draws)
         if max(abs(np.diff(forward(net, x)[0][net.L][0]))) > 30:
-            continue  # one of the two errors is 0 up to rounding, so its direction has a norm below C
+            continue  # one of the two errors is 0 up to rounding, so the norm of its direction is below C
         for carries, ratios in found.items():
             call = still(dp_dfa_joint, B=B, C=1e-16, m=1, carries=carries)
             ratios.append(norm(np.subtract(*(entries(call(net, x, y[None])) for y in np.eye(2)))) / 1e-16)

@@ -1,6 +1,6 @@
-"""Objective perturbation: its minimiser, each step of its proof by exact small cases, its mechanism, refusals.
+"""Objective perturbation: its minimiser, exact small cases for each step of its proof, its mechanism, and refusals.
 
-The laws of minimisers come from `tests.oracles.softmax_regression`, whose noise is enumerated or drawn.
+`tests.oracles.softmax_regression` gives the laws of minimisers, and enumerates or draws their noise.
 """
 
 import functools
@@ -29,7 +29,7 @@ WHERE = {"adjacency": "add-remove", "sampling": "none", "sampling_rate": 1.0}
 
 
 class Spy:
-    """Adds noise, and stores this noise with the requested standard deviation."""
+    """A noise function that records its noise and the requested standard deviation."""
 
     def __init__(self):
         self.added = []
@@ -49,10 +49,10 @@ class Spy:
     "R, lam, m, k", [(1.0, 0.1, 20, 20), (0.3, 1e-3, 7.5, 20), (40.0, 2.0, 20, 20), (1.0, 0.1, 3, 0)]
 )
 def test_it_leads_to_the_minimiser_of_the_perturbed_objective_by_loops(bias, R, lam, m, k):
-    """The rule leads to the minimiser of the perturbed objective, by loops.
+    """The rule computes the minimiser of the perturbed objective. We check this by loops.
 
     We leave out the noise that hides the remaining gradient. At the minimiser, the gradient and the noise of the
-    objective cancel, up to the norm tolerance R.
+    objective cancel, up to a norm of tolerance R.
     """
     net, spy = net_of(bias=bias), Spy()
     x, y = data(20)
@@ -98,7 +98,7 @@ def test_a_record_that_is_not_finite_teaches_nothing(bad):
 
 
 def neighbours(K, d, n, *, m=1.0, lam, sigma, seed=1):
-    """The law with n records and one more, and the law without the additional record. All records have norm 1."""
+    """The laws of the minimiser for neighbours: with n records and one more, and with n records. All norms are 1."""
     r = rng(seed)
     x = r.standard_normal((n + 1, d))
     x /= np.linalg.norm(x, axis=1, keepdims=True)
@@ -107,14 +107,14 @@ def neighbours(K, d, n, *, m=1.0, lam, sigma, seed=1):
 
 
 def cost(one, *, stretched=True):
-    """The proof's bound for such neighbours, without the noise that hides the remaining gradient."""
+    """The proof's bound for these neighbours, without the noise that hides the remaining gradient."""
     stretch = (one.K - 1) * math.log1p(1 / (one.K * one.m * one.lam)) if stretched else 0.0
     return SoftmaxObjective(classes=one.K, shift=math.sqrt(2) / (one.m * one.sigma), stretch=stretch, share=0.0)
 
 
 @pytest.mark.verifies("ours:softmax-objective")
 def test_the_rule_draws_from_the_law_that_is_judged_below():
-    """For each noise, the rule's minimiser is the oracle's in the plane in which classes differ.
+    """For each noise, the rule's minimiser equals the oracle's minimiser in the plane in which classes differ.
 
     Along (1, ..., 1), the result is noise.
     """
@@ -129,9 +129,10 @@ def test_the_rule_draws_from_the_law_that_is_judged_below():
 
 @pytest.mark.parametrize("K, d", [(2, 1), (3, 1), (2, 3), (4, 2)])
 def test_the_noise_is_a_function_of_the_minimiser_whose_derivative_is_its_curvature(K, d):
-    """The noise is a function of the minimiser, and its derivative is minus the objective's second derivatives.
+    """The noise is a function of the minimiser. Its derivative is minus the objective's second derivatives.
 
-    The oracle's derivative is by differences. The second derivatives are symmetric and at least lam.
+    We compute the oracle's derivative by differences. The second derivatives are symmetric, with eigenvalues of at
+    least lam.
     """
     law, _ = neighbours(K, d, 3, lam=0.3, sigma=0.5)
     T = rng(5).standard_normal((1, K - 1, d))
@@ -144,7 +145,9 @@ def test_the_noise_is_a_function_of_the_minimiser_whose_derivative_is_its_curvat
 @pytest.mark.verifies("ours:softmax-objective")
 @pytest.mark.parametrize("K, d, n", [(2, 1, 0), (2, 1, 4), (2, 2, 2), (3, 1, 2)])
 def test_the_densities_add_up(K, d, n):
-    """The mean of other density / density is 1, in both orders, so the change of variables has the correct volumes."""
+    """The mean of other density / density is 1, in both orders, so the volumes in the change of
+    variables are correct.
+    """
     more, fewer = neighbours(K, d, n, lam=2.0, sigma=0.6)
     points, weights = grid(more.q)
     for one, other in ((more, fewer), (fewer, more)):
@@ -154,9 +157,9 @@ def test_the_densities_add_up(K, d, n):
 @pytest.mark.verifies("ours:softmax-objective")
 @pytest.mark.parametrize("K, d", [(2, 1), (2, 3), (3, 2), (5, 1)])
 def test_the_ratio_of_volumes_is_bounded_and_attains_its_bound(K, d):
-    """The ratio of volumes is within its bound at 1,000 points of 20 pairs for each lam, and attains the bound.
+    """The ratio of volumes is within its bound at 1,000 points of 20 pairs for each lam, and it attains the bound.
 
-    It attains the bound at theta = 0 without other records, where all classes are equally likely.
+    It attains the bound at theta = 0 without other records, because all classes are equally likely there.
     """
     for seed in range(20):
         for lam in (1e-3, 0.1, 10.0):
@@ -183,7 +186,7 @@ NOISES = [(0.05, 1.0), (0.1, 0.5), (2.0, 0.3), (30.0, 0.4)]  # lam, sigma
 def test_no_two_laws_are_further_apart_than_the_bound(K, d, n):
     """No two laws of neighbours exceed the bound: delta at five epsilons and the Renyi divergence at four orders.
 
-    A record is added or removed, and the noise is enumerated. For a removed record, the bound needs no volumes.
+    One record is added or removed, and the noise is enumerated. If the record is removed, the bound needs no volumes.
     """
     for lam, sigma in NOISES:
         more, fewer = neighbours(K, d, n, lam=lam, sigma=sigma)
@@ -202,7 +205,8 @@ def test_no_two_laws_are_further_apart_than_the_bound(K, d, n):
 def test_of_two_classes_the_bound_is_attained():
     """For two classes, the bound is attained.
 
-    There is no other record, and lam is small. Removing the record costs as much as the Gaussian mechanism, to 0.1 %.
+    There is no other record, and lam is small. If the record is removed, delta is that of the Gaussian mechanism, to
+    0.1 %.
     """
     more, fewer = neighbours(2, 1, 0, lam=1e-3, sigma=1.0)
     points, weights = grid(1, points=20001)
@@ -214,7 +218,7 @@ def test_of_two_classes_the_bound_is_attained():
 
 @pytest.mark.verifies("ours:softmax-objective")
 def test_each_further_class_costs_its_own():
-    """For three classes, delta is 1.75 to 2 times that of one Gaussian shift, at 3, 5 and 7.
+    """For three classes, delta is 1.75 to 2 times the delta of one Gaussian shift, at the epsilons 3, 5 and 7.
 
     So one corner of the proof is not enough.
     """
@@ -231,10 +235,10 @@ def test_each_further_class_costs_its_own():
 @pytest.mark.verifies("ours:softmax-objective")
 @pytest.mark.parametrize("K, d, n", [(4, 3, 0), (4, 3, 3), (6, 2, 3)])
 def test_losses_are_exceeded_no_more_often_than_the_corners_allow(K, d, n):
-    """In 8,000 draws, losses exceed a threshold at most as often as the corners allow.
+    """In 8,000 draws, privacy losses exceed a threshold at most as often as the sum over corners allows.
 
-    The space has 9 or 10 dimensions. The bound is P(loss > c + t) <= (K - 1) P(N(s^2/2, s^2) > t), at the t of rate
-    0.02.
+    The space has 9 or 10 dimensions. The bound is P(loss > c + t) <= (K - 1) P(N(s^2/2, s^2) > t). We choose t so that
+    the bound is 0.02.
     """
     more, fewer = neighbours(K, d, n, lam=0.01, sigma=0.7, seed=3)
     said = cost(more)
@@ -250,10 +254,10 @@ def test_losses_are_exceeded_no_more_often_than_the_corners_allow(K, d, n):
 
 @pytest.mark.parametrize("share", [0.0, 1e-3, 0.5])
 def test_delta_is_that_of_the_sum_of_corners_by_quadrature(share):
-    """delta of the sum of corners equals a quadrature.
+    """The delta of the sum over corners agrees with a quadrature.
 
-    It is the mean of (1 - e^(epsilon - loss))_+ over a normal loss. The variance is that of both noises, and the mean
-    is half of the variance.
+    The quadrature is the mean of (1 - e^(epsilon - loss))_+ over a normal loss. The variance is that of both noises
+    together, and the mean is half of the variance.
     """
     said = SoftmaxObjective(classes=7, shift=0.8, stretch=0.3, share=share)
 
@@ -271,9 +275,9 @@ def test_delta_is_that_of_the_sum_of_corners_by_quadrature(share):
 
 
 def test_the_curve_by_hand():
-    """The Renyi curve has the value by hand: K = 3, s^2 = 2 and order 2 give c + log(1 + 2 e^2) + 0.2.
+    """The Renyi curve agrees with a hand computation: K = 3, s^2 = 2 and order 2 give c + log(1 + 2 e^2) + 0.2.
 
-    The last term is a tenth of 2, the cost of a shift. Large orders do not overflow.
+    The last term is a tenth of 2, from the additional shift. Large orders do not overflow.
     """
     said = SoftmaxObjective(classes=3, shift=math.sqrt(2), stretch=0.3, share=0.1)
     np.testing.assert_allclose(said(np.array([2.0])), [0.3 + math.log(1 + 2 * math.exp(2)) + 0.2], rtol=1e-14)
@@ -281,14 +285,17 @@ def test_the_curve_by_hand():
 
 
 def test_what_the_accountant_counts_is_above_delta():
-    """By Renyi orders, epsilon is at most 8 % above the least epsilon that satisfies delta, and never below it."""
+    """The epsilon from Renyi orders is at least the smallest epsilon that satisfies delta, and at most 8 % above it."""
     said = mechanism(net=net_of(classes=10), m=60000, lam=1e-3, sigma=4e-5, **WHERE)
     counted = epsilon([(said, 1)], delta=1e-5).epsilon
     assert said.curve.delta(counted) < 1e-5 < said.curve.delta(counted / 1.08)
 
 
 def test_epsilon_is_where_delta_is_kept():
-    """delta has one root for any stretch and number of classes. If there is only a stretch, this root is epsilon."""
+    """For any stretch and number of classes, epsilon is the smallest value that satisfies delta.
+
+    If the shift is tiny, epsilon equals the stretch.
+    """
     for said in (
         SoftmaxObjective(classes=K, shift=shift, stretch=stretch, share=SHARE)
         for K, shift, stretch in [(2, 0.5, 0.0), (10, 0.58, 1.3), (1000, 8.0, 50.0), (10, 1e-3, 0.2)]
@@ -305,9 +312,9 @@ def test_epsilon_is_where_delta_is_kept():
 
 
 def test_the_numbers_of_the_statement():
-    """The statement has the ledger's numbers: 3.00257 by orders on a fine grid, and 2.81 by quadrature.
+    """The statement has the ledger's numbers: epsilon is 3.00257 by orders on a fine grid, and 2.81 by quadrature.
 
-    The quadrature is over nine corners and the noise that hides the remaining gradient.
+    The quadrature sums over nine corners and the noise that hides the remaining gradient.
     """
     said = mechanism(net=net_of(classes=10), m=60000, lam=1e-4, sigma=4.04e-5, **WHERE)
     s, c = math.sqrt(2) / (60000 * 4.04e-5), 9 * math.log1p(1 / 60)
@@ -329,9 +336,9 @@ def test_the_numbers_of_the_statement():
 
 @pytest.mark.verifies("ours:softmax-objective")
 def test_the_mechanism_by_hand():
-    """The mechanism has the values by hand: R = 2, m = 10, lam = 1/2, sigma = 3/10.
+    """The mechanism agrees with a hand computation: R = 2, m = 10, lam = 1/2, sigma = 3/10.
 
-    Then s = 2 sqrt(2) / 3 and c = 3 log(1 + 4 / 20).
+    The result is s = 2 sqrt(2) / 3 and c = 3 log(1 + 4 / 20).
     """
     how = {"m": 10, "lam": 0.5, "R": 2.0, "sigma": 0.3, "adjacency": "add-remove", "sampling": "poisson"}
     said = mechanism(net=net_of(), sampling_rate=0.1, **how)
@@ -362,7 +369,7 @@ def test_delta_is_the_sum_of_two_gaussian_profiles(share):
 
 @pytest.mark.parametrize("sampling", ["none", "epoch-partition", "without-replacement", "poisson"])
 def test_the_accountant_counts_what_it_has_a_theorem_for(sampling):
-    """Steps add up, Poisson batches use the bound for any mechanism, and batches of a fixed size are not counted."""
+    """The accountant adds up steps, uses a general bound for Poisson batches, and refuses batches of a fixed size."""
     rate = 1.0 if sampling == "none" else 0.1
     how = {"m": 10, "lam": 1.0, "sigma": 1.0, "adjacency": "add-remove", "sampling": sampling, "sampling_rate": rate}
     said = mechanism(net=net_of(), **how)

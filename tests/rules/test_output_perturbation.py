@@ -1,4 +1,6 @@
-"""Output perturbation: its minimiser, the minimiser's change from one record, its noise, its mechanism, refusals."""
+"""Output perturbation: its minimiser, the minimiser's change from one record, its noise, its mechanism,
+and refusals.
+"""
 
 import functools
 import math
@@ -33,13 +35,13 @@ def data(k, d=3, K=4, seed=1, size=1.0):
 
 
 def arrived(net, direction):
-    """theta after one step in a direction with the learning rate 1."""
+    """theta after one step along the direction with learning rate 1."""
     (_, dW), (_, db) = direction
     return np.concatenate([net.W[1] - dW, (net.b[1] - db)[:, None] if len(db) else np.zeros((len(dW), 0))], axis=1)
 
 
 def solved(net, x, y, **how):
-    """theta without noise."""
+    """theta of the rule without noise."""
     given = {"m": len(x), "lam": 0.1, "sigma": 0.0, "rng": rng(9)} | how
     return arrived(net, output_perturbation(net, x, y, **given))
 
@@ -51,7 +53,7 @@ def solved(net, x, y, **how):
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("R, lam, m", [(1.0, 0.1, 20), (0.3, 1e-3, 7.5), (40.0, 2.0, 20), (1e-9, 1e-20, 20)])
 def test_it_leads_to_the_minimiser_by_loops(bias, R, lam, m):
-    """At the minimiser, the norm of the gradient is at most tolerance R, by loops.
+    """At the minimiser, the norm of the gradient is at most tolerance R. We compute the gradient by loops.
 
     Some, all or none of the inputs are clipped.
     """
@@ -69,7 +71,7 @@ def test_wherever_the_weights_are():
 
 
 def test_the_answer_has_the_networks_dtype():
-    """In float32, the answer is the same minimiser, rounded once."""
+    """In float32, the rule returns the same minimiser, rounded once."""
     x, y = data(20)
     net = net_of(dtype=np.float32)
     one, other = output_perturbation(net, x.astype(np.float32), y, m=20, lam=0.1, sigma=0.0, rng=rng(0))
@@ -88,7 +90,7 @@ def test_one_step_of_the_loop_is_the_whole_training():
 
 
 def test_the_state_is_told_what_the_clip_shortens():
-    x = np.array([[0.1, 0, 0], [1.0, 0, 0], [0, 0, 0], [9.0, 0, 0]])  # norms with the 1: 1.005, 1.414, 1, 9.06
+    x = np.array([[0.1, 0, 0], [1.0, 0, 0], [0, 0, 0], [9.0, 0, 0]])  # the norms of [x; 1]: 1.005, 1.414, 1, 9.06
     output_perturbation(net_of(), x, data(4)[1], m=4, lam=0.1, R=1.2, sigma=0.0, rng=rng(0), state=(state := {}))
     assert state == {"clipped": [0.5]}
 
@@ -110,7 +112,10 @@ def test_the_noise_is_on_every_weight_and_bias():
 
 
 def test_noise_from_another_function():
-    """Another noise function is called once, for all weights and biases, in float64 for any dtype of the network."""
+    """A replacement for the noise function is called once, for all weights and biases together.
+
+    It gets float64 for any dtype of the network.
+    """
     asked = []
 
     def add_normal(out, std, rng):
@@ -136,7 +141,7 @@ def test_an_empty_batch_releases_noise():
 def test_a_record_that_is_not_finite_teaches_nothing(bad, dtype):
     """A record that is not finite counts as the input 0, which has no gradient.
 
-    1e300 is beyond float32, but it is a large input in float64.
+    The value 1e300 overflows float32, but in float64 it is an ordinary large input.
     """
     net, (x, y) = net_of(dtype=dtype), data(20)
     with np.errstate(over="ignore"):
@@ -157,7 +162,7 @@ def stated(net, adjacency, **how):
 
 
 def neighbours(adjacency, x, y, other_x, other_y):
-    """The batch without its last record, or with another record or another label in place of this record."""
+    """The batch without its last record, or with another record or label in place of the last one."""
     if adjacency == "add-remove":
         return x[:-1], y[:-1]
     if adjacency == "replace-one":
@@ -171,7 +176,7 @@ def neighbours(adjacency, x, y, other_x, other_y):
 def test_no_record_found_moves_the_minimiser_past_the_bound(adjacency, tolerance):
     """In 60 pairs of every size, no record changes the minimiser by more than the bound.
 
-    The largest change is 0.4 of the bound. A minimisation that stops early is also within the bound.
+    The largest change is more than 0.4 of the bound. A minimisation that stops early satisfies the bound too.
     """
     largest = 0.0
     for seed in range(60):
@@ -189,12 +194,12 @@ def attained(adjacency):
     """Neighbours that come near the bound, with or without biases, and the ratio of their change to the bound."""
     labels = np.eye(2)
     if adjacency == "add-remove":
-        # 2000 small records teach class 0 a margin of 0.05. On a record of 200 times the norm, the margin is 10.
+        # 2000 small records give class 0 a margin of 0.05. For a record of 200 times the norm, the margin is 10.
         net, x, how = net_of(1, 2, bias=False), np.r_[np.full(2000, 0.005), 1.0][:, None], {"m": 1, "lam": 1.0}
         y = labels[np.r_[np.zeros(2000, int), 1]]
         one, other = (x, y), (x[:-1], y[:-1])
     elif adjacency == "replace-one":
-        # 40,000 records at 0 teach class 0 by the bias. A large record of class 1 is replaced by its opposite.
+        # 40,000 records at 0 favour class 0 through the bias. A large record of class 1 is replaced by its opposite.
         net, x = net_of(1, 2), np.r_[np.zeros(40000), 35**0.5][:, None]
         how, y = {"m": 1, "lam": 40.0, "R": 6.0}, labels[np.r_[np.zeros(40000, int), 1]]
         one, other = (x, y), (np.r_[x[:-1], -x[-1:]], y)
@@ -217,9 +222,9 @@ def test_the_bound_is_come_near(adjacency, least):
 @pytest.mark.verifies("ours:softmax-output")
 @pytest.mark.parametrize("adjacency, terms", [("add-remove", 1), ("replace-one", 2), ("replace-label", 1)])
 def test_the_mechanism_by_hand(adjacency, terms):
-    """The mechanism has the sensitivity by hand: R = 2 and lam = 1/2 give 4 (terms sqrt(2) / 10 + 2 tolerance).
+    """The sensitivity agrees with a hand computation: R = 2 and lam = 1/2 give 4 (terms sqrt(2) / 10 + 2 tolerance).
 
-    The noise is unchanged.
+    The noise is the given noise.
     """
     how = {"m": 10, "lam": 0.5, "R": 2.0, "sampling": "poisson", "sampling_rate": 0.1}
     said = mechanism(net=net_of(), sigma=3.0, tolerance=1e-3, adjacency=adjacency, **how)

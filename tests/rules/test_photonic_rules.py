@@ -1,6 +1,7 @@
-"""PDFA, TDFA, noisy BP and DRTP compared with loops and autograd, their identities with DFA and BP, and their noise.
+"""PDFA, TDFA, noisy BP and DRTP: loops, autograd, identities with DFA and BP, and the laws of their noise.
 
-Every statistical test has a fixed seed. With another seed, it would fail with probability at most FALSE_ALARM.
+Every statistical test has a fixed seed. With another seed, correct code would fail with probability at most
+FALSE_ALARM.
 """
 
 import functools
@@ -104,7 +105,7 @@ def size(net, l):
 
 
 def draws(net, k, sigma, top, seed):
-    """The noise of `pdfa`, drawn by hand in its documented order, from the top layer down."""
+    """The noise of `pdfa`, drawn by hand in the documented order, from the top layer down."""
     source, g = rng(seed), [None] * (net.L + 1)
     for l in range(net.L, 0, -1):
         if l < net.L or top == "noisy":
@@ -113,7 +114,7 @@ def draws(net, k, sigma, top, seed):
 
 
 class Given:
-    """Replaces a Generator: returns the given arrays one after another."""
+    """A replacement for a generator, which returns the given arrays one after another."""
 
     def __init__(self, *arrays):
         self.arrays = list(arrays)
@@ -179,10 +180,10 @@ def test_noisy_bp_equals_record_by_record_loops(make, reading, sigma):
 @pytest.mark.parametrize("noise_first", [False, True])
 @pytest.mark.parametrize("noise", ["record", "batch", "layers"])
 def test_the_readings_of_the_noise_of_noisy_bp_equal_loops(make, noise, noise_first):
-    """The readings of noisy BP's noise equal loops with draws by hand.
+    """For each reading of the noise, noisy BP equals loops with draws by hand.
 
-    One reading uses one row for all records of a batch. The reading for layers uses the row of the top and then the
-    rows of the lower layers.
+    In one reading, all records of a batch share one row of draws. In the reading for layers, the row of the top layer
+    is drawn first, and then the rows of the lower layers.
     """
     net, source = make(), rng(3)
     x, y = batch(net, 3)
@@ -199,9 +200,10 @@ def test_the_readings_of_the_noise_of_noisy_bp_equal_loops(make, noise, noise_fi
 
 @pytest.mark.verifies("ohana2021:exp-bp")
 def test_noise_before_the_scaling_makes_no_error_longer_than_tau_e():
-    """If noise comes before the scaling, no scaled error has a norm above tau_e.
+    """If noise is added before the scaling, no scaled error has a norm above tau_e.
 
-    One record has errors of 0.8 and noise of 100 on each of three outputs. The bias of the top is scaled.
+    One record has errors of 0.8 and noise of 100 on each of three outputs. The bias of the top layer uses the scaled
+    error.
     """
     net = perceptron()
     x, y = batch(net, 1)
@@ -216,10 +218,11 @@ def test_noise_before_the_scaling_makes_no_error_longer_than_tau_e():
 @pytest.mark.verifies("ohana2021:exp-bp")
 @pytest.mark.parametrize("noise", ["record", "batch"])
 def test_averaging_takes_from_noise_of_records_and_not_from_one_draw(noise):
-    """Averaging reduces the noise of each record's own draws, but not noise of one draw for all records.
+    """Averaging reduces noise that each record draws for itself, but not noise of one draw for all records.
 
-    With 50 records and 200 draws of the top's bias, the variance is sigma^2 / 50 or sigma^2. Squares are chi2 of 600
-    degrees. A variance that is 80 % off is missed with probability 1e-6. The two variances differ by a factor of 50.
+    We take 50 records and 200 draws of the top's bias, so the variance is sigma^2 / 50 or sigma^2. The sum of squares
+    is chi2 with 600 degrees of freedom. A variance that is 80 % off is missed with probability 1e-6. The two variances
+    differ by a factor of 50.
     """
     net = perceptron()
     x, y = batch(net, 50)
@@ -309,7 +312,7 @@ V12 = {
 
 
 def v12_noise():
-    """g[3], g[2], g[1]: the order in which pdfa draws"""
+    """g[3], g[2], g[1], in the order in which pdfa draws"""
     return [
         np.array([[0.1 * math.sin(6 + l + 2 * i + 3 * j) for j in range(n)] for i in range(3)])
         for l, n in ((3, 2), (2, 3), (1, 3))
@@ -347,11 +350,11 @@ def test_v11_with_nothing_active(rule):
     digits(dW[1][0], want[1])
 
 
-# --- the effect of clips on a direction: with one record, dW[l] is dz h^T and db[l] is dz -----------------------
+# --- the effect of clips on a direction: for one record, dW[l] is dz h^T and db[l] is dz -------------------------
 
 
 def seen(net, x, y, B, **settings):
-    """The input of layer l after its clips, and its dz, recovered from the direction of one record."""
+    """The input of each layer after its clips, and its dz, recovered from the direction of one record."""
     dW, db = pdfa(net, x, y, B=B, m=1, sigma=0.0, rng=rng(), **settings)
     return [None] + [db[l] @ dW[l] / (db[l] @ db[l]) for l in range(1, net.L + 1)], db
 
@@ -359,9 +362,9 @@ def seen(net, x, y, B, **settings):
 @pytest.mark.parametrize("floor", ["literal", "signed"])
 @pytest.mark.parametrize("phi", [ops.tanh, ops.identity, ops.sigmoid], ids=lambda phi: phi.name)
 def test_norms_stay_below_their_bounds_and_signed_entries_above_the_floor(floor, phi):
-    """Norms stay below their bounds, and signed entries above the floor, up to rounding.
+    """Norms stay below their upper bounds, and signed entries stay above their lower bound, up to rounding.
 
-    Inputs range from far below the floor to far above the ceiling.
+    Inputs range from far below the lower bound to far above the upper bound.
     """
     net = perceptron(phi)
     clipped = 0
@@ -379,10 +382,10 @@ def test_norms_stay_below_their_bounds_and_signed_entries_above_the_floor(floor,
             if floor == "signed":
                 assert np.abs(h_in[l]).min() >= tau_h_min / math.sqrt(size(net, l - 1)) * (1 - 1e-10)
                 assert norm >= tau_h_min * (1 - 1e-10)
-            elif l > 1 and phi is ops.sigmoid:  # nonnegative inputs, for which the printed offset is a floor
+            elif l > 1 and phi is ops.sigmoid:  # for nonnegative inputs, the printed offset gives a lower bound
                 assert norm >= tau_h_min * (1 - 1e-12)
         assert np.linalg.norm(db[net.L]) <= tau_B * (1 + 1e-12)
-        if phi is ops.identity:  # phi' = 1: db is the projected error itself
+        if phi is ops.identity:  # phi' = 1, so db is the projected error
             assert all(np.linalg.norm(db[l]) <= tau_B * (1 + 1e-12) for l in range(1, net.L))
     assert clipped > 10
 
@@ -390,7 +393,8 @@ def test_norms_stay_below_their_bounds_and_signed_entries_above_the_floor(floor,
 def test_the_offset_as_printed_is_no_floor_and_the_signed_one_is():
     """The printed offset gives no lower bound of the norm, but the signed offset does.
 
-    If h = -nu in every entry, clip(offset(h)) has norm 0, below any tau_h_min > 0 (as printed), or norm 2 tau_h_min.
+    If h = -nu in every entry, the printed clip(offset(h)) has norm 0, below any tau_h_min > 0. With the signed offset,
+    the norm is 2 tau_h_min.
     """
     net = perceptron(ops.identity)
     y, B = batch(net, 1)[1], fed(net)
@@ -406,9 +410,9 @@ def test_the_offset_as_printed_is_no_floor_and_the_signed_one_is():
 @pytest.mark.verifies("ohana2021:eq9")
 @pytest.mark.parametrize("rule", ["pdfa", "noisy_bp"])
 def test_saturated_inputs_have_entries_tau_over_the_root_of_what_the_layer_reads(rule):
-    """Saturated inputs have entries tau / sqrt(n_{l-1}), so the root contains the layer's number of inputs.
+    """Saturated inputs have entries tau / sqrt(n_{l-1}), so the bound uses the layer's number of inputs.
 
-    The layer's n_{l-1}, n_l and n_{l+1} differ, so c with n_l would be another number.
+    For each layer, n_{l-1}, n_l and n_{l+1} differ, so a bound with n_l would have another value.
     """
     net = perceptron(ops.identity)
     x, y = batch(net, 1)
@@ -420,7 +424,7 @@ def test_saturated_inputs_have_entries_tau_over_the_root_of_what_the_layer_reads
 
 
 def test_the_clips_act_in_the_backward_pass_only():
-    """The clips act in the backward pass only: the error and so the top's bias are those of the plain network."""
+    """The clips act in the backward pass only, so the error and the top's bias are those of the plain network."""
     net = perceptron()
     x, y = batch(net, 3)
     _, db = pdfa(net, x, y, B=fed(net), m=3, sigma=0.0, tau_h_max=1e-3, top="raw", rng=rng())
@@ -469,7 +473,7 @@ def test_tdfa_is_dfa_of_the_ternary_error_below_the_top_and_pdfa_without_noise_a
     "make", [NETS["squared error"], functools.partial(pooled_cnn, AvgPool, loss=ops.squared_error)]
 )
 def test_drtp_is_dfa_where_the_network_answers_0(make, at):
-    """DRTP equals DFA if the network's output is 0: with W[L] = 0 and b[L] = 0, the squared loss has the error -y."""
+    """If the network's output is 0, DRTP equals DFA: with W[L] = 0 and b[L] = 0, the squared loss has the error -y."""
     net = make()
     net.W[net.L][:], net.b[net.L][:] = 0, 0
     x, y = batch(net, 4)
@@ -481,7 +485,7 @@ def test_drtp_is_dfa_where_the_network_answers_0(make, at):
 def test_an_error_at_the_threshold_ternarises_to_0():
     """An error at the threshold becomes 0: e = (-1/4, 1/4, -1/2) and t = 1/4 give t(e) = (0, 0, -1).
 
-    So layer 1 learns from -B[1][:, 2] alone.
+    So layer 1 learns only from -B[1][:, 2].
     """
     net = perceptron(ops.identity, sizes=(5, 4, 3), loss=ops.squared_error)
     net.W[2][:], net.b[2][:] = 0, 0
@@ -506,10 +510,10 @@ def test_one_step_of_sgd_is_line_16_of_algorithm_1():
 
 @pytest.mark.verifies("ohana2021:exp-tau")
 def test_bounds_not_given_are_those_of_the_experiments():
-    """Bounds that are not given are those of the experiments.
+    """Bounds without a given value are those of the experiments.
 
-    These are tau_B = tau_f = tau_h_max = 1, no offset, every clip active, and noise on every layer. With another
-    tau_h_min, the direction is different.
+    These are tau_B = tau_f = tau_h_max = 1, no offset, every clip active, and noise on every layer. Another tau_h_min
+    gives another direction.
     """
     net = perceptron()
     x, y = batch(net, 3)
@@ -544,7 +548,7 @@ def test_a_batch_is_the_mean_of_micro_batches_of_one(rule):
 
 
 def separable():
-    """Two classes on either side of a line, a 2-6-2 network."""
+    """Two classes on either side of a line, and a 2-6-2 network."""
     x = rng(8).normal(size=(20, 2))
     x[:, 0] += np.where(np.arange(20) % 2, 2, -2)
     return perceptron(sizes=(2, 6, 2)), x, np.eye(2)[np.arange(20) % 2]
@@ -552,7 +556,7 @@ def separable():
 
 @RULES
 def test_the_hidden_layer_alone_learns(rule):
-    """The hidden layer learns alone: the feedback is W[2]^T, and W[2] and b[2] are fixed.
+    """The hidden layer alone reduces the loss: the feedback is W[2]^T, and W[2] and b[2] are fixed.
 
     With the opposite sign, the loss would rise.
     """
@@ -593,7 +597,7 @@ N_DRAWS = 6000
 
 
 def noise_problem():
-    """A 4-3-3-2 network with 7 records; m is not 7.
+    """A 4-3-3-2 network with 7 records and m different from 7.
 
     No layer has as many inputs as there are records, so no covariance is singular.
     """
@@ -604,7 +608,10 @@ def noise_problem():
 
 @pytest.fixture(scope="module")
 def pdfa_noise():
-    """N_DRAWS directions minus the noiseless one, by layer (N, n_l, n_{l-1} + 1). The last column is the bias."""
+    """N_DRAWS directions minus the noiseless direction, by layer: (N, n_l, n_{l-1} + 1).
+
+    The last column is the bias.
+    """
     net, x, y, settings = noise_problem()
     exact, source = pdfa(net, x, y, **settings, sigma=0.0, rng=rng()), rng(20)
     sample = [pdfa(net, x, y, **settings, sigma=0.4, rng=source) for _ in range(N_DRAWS)]
@@ -613,10 +620,10 @@ def pdfa_noise():
 
 
 def whitened(noise):
-    """Every row j of every layer multiplied by the inverse root of sigma^2 / m^2 H^T Phi_j^2 H, (N, all entries).
+    """Every row j of every layer times the inverse root of sigma^2 / m^2 H^T Phi_j^2 H, as an array (N, all entries).
 
-    H contains the clipped inputs of the layer with a column of ones for its bias, and Phi_j the records' phi'(z_j).
-    Both come from the definitions. The covariance of the rows of different units or layers is 0.
+    H contains the clipped inputs of the layer and a column of ones for the bias. Phi_j contains phi'(z_j) of each
+    record. We compute both from the definitions. The rows of different units or layers have covariance 0.
     """
     net, x, _, settings = noise_problem()
     z, h = forward(net, x)
@@ -637,12 +644,13 @@ def whitened(noise):
 @pytest.mark.slow
 @pytest.mark.verifies("ohana2021:alg1.13-15", "ohana2021:eq12")
 def test_noise_of_pdfa_averages_out_and_has_the_covariance_of_shared_columns_and_independent_rows(pdfa_noise):
-    """The noise of pdfa averages to 0, and has the covariance of shared columns and independent rows.
+    """The noise of pdfa has mean 0. Its columns are correlated as in the formula, and its rows are independent.
 
-    Whitened by the formula, the entries of all rows and layers are 35 independent N(0, 1). Their means are normal and
-    their squares chi2. The product of two has E exp(s ab) = (1 - s^2)^(-1/2). So by Chernoff's bound, the mean of 6,000
-    exceeds 7 / sqrt(6000) with probability below 3e-11, at each end for 595 pairs. A mean that is 0.14 off, a variance
-    that is 27 % off and a correlation of 0.16 are missed with probability 1e-6.
+    After whitening by the formula, the entries of all rows and layers are 35 independent N(0, 1) values. Their means
+    are normal, and their sums of squares are chi2. A product of two entries has E exp(s ab) = (1 - s^2)^(-1/2). So by
+    Chernoff's bound, the mean of 6,000 products exceeds 7 / sqrt(6000) with probability below 3e-11, at each end for
+    595 pairs. These errors are missed with probability 1e-6: a mean 0.14 off, a variance 27 % off, and a correlation of
+    0.16.
     """
     white = whitened(pdfa_noise)
     N, d = white.shape
@@ -658,7 +666,7 @@ def test_noise_of_pdfa_averages_out_and_has_the_covariance_of_shared_columns_and
 
 @pytest.mark.slow
 def test_columns_of_an_update_share_their_noise(pdfa_noise):
-    """Columns of an update share their noise: two columns of a row have the formula's correlation, which is not 0."""
+    """The columns of an update share their noise: two columns of a row have the formula's nonzero correlation."""
     first = np.abs(np.corrcoef(pdfa_noise[1][:, 0].T))
     assert np.sort(first[np.triu_indices(5, 1)])[-1] > 0.5
     across = np.corrcoef(pdfa_noise[1][:, 0, 0], pdfa_noise[1][:, 1, 0])[0, 1]
@@ -666,7 +674,7 @@ def test_columns_of_an_update_share_their_noise(pdfa_noise):
 
 
 def test_with_fewer_records_than_inputs_all_rows_of_the_noise_lie_in_the_span_of_the_inputs():
-    """With fewer records than inputs, all rows of the noise lie in the span of the inputs.
+    """With fewer records than inputs, all rows of the noise are in the span of the inputs.
 
     With three records and seven inputs, the noise of dW[2] is (g phi')^T H / m, of rank 3.
     """
@@ -687,7 +695,7 @@ def test_the_noise_is_a_sum_of_its_own_linear_in_g(make):
     """The noise is linear in g: with the same draws, 2 sigma doubles the change, and -sigma reverses it."""
     net = make()
     x, y = batch(net, 3)
-    g = draws(net, 3, 1.0, "noisy", seed=14)[:0:-1]  # the top layer first
+    g = draws(net, 3, 1.0, "noisy", seed=14)[:0:-1]  # draws from the top layer down
 
     def moved(sigma, sign=1.0):
         parts = (
@@ -706,7 +714,7 @@ def test_the_noise_is_a_sum_of_its_own_linear_in_g(make):
 
 @pytest.mark.verifies("ohana2021:eq8", "ohana2021:alg1.13-15")
 def test_noise_comes_after_the_scaling():
-    """Noise comes after the scaling: with tau_B = 1e-3 and sigma = 1, a scaled sum would have a norm of at most 1e-3.
+    """Noise is added after the scaling. With tau_B = 1e-3 and sigma = 1, a scaled sum would have norm 1e-3 or less.
 
     ||g||^2 is chi2. A variance that is 70 % off is missed with probability 1e-6.
     """
@@ -727,11 +735,11 @@ def test_noise_comes_after_the_scaling():
 @pytest.mark.slow
 @pytest.mark.verifies("ohana2021:exp-bp")
 def test_noise_of_noisy_bp_averages_out_and_is_independent_for_the_records():
-    """The noise of noisy BP averages to 0 and is independent between records, in 4,000 draws of 35 entries.
+    """The noise of noisy BP has mean 0 and is independent between records, in 4,000 draws of 35 entries.
 
-    Each mean is within 6 of its standard errors. The false alarm is below 1e-6 in total. The top's bias is (1/m) times
-    the sum of 7 independent g, with variance 7 sigma^2 / m^2, so squares are chi2. A mean that is 10.8 of its errors
-    off, or a variance that is 18 % off, is missed with probability 1e-6.
+    Each mean is within 6 standard errors, and correct code fails with probability below 1e-6 in total. The top's bias
+    is (1/m) times the sum of 7 independent g. So its variance is 7 sigma^2 / m^2, and its sum of squares is chi2. A
+    mean that is 10.8 standard errors off, or a variance that is 18 % off, is missed with probability 1e-6.
     """
     net, x, y, _ = noise_problem()
     settings = {"m": 5, "tau_h_max": 0.8, "tau_h_min": 0.2, "tau_e": 0.3}
@@ -749,7 +757,7 @@ def test_noise_of_noisy_bp_averages_out_and_is_independent_for_the_records():
 
 @pytest.mark.verifies("ohana2021:exp-bp")
 def test_the_layers_of_noisy_bp_share_one_g():
-    """The layers of noisy BP use the same g: in a linear network, every layer's bias contains g.
+    """The layers of noisy BP use the same g: in a linear network, the bias of every layer contains g.
 
     With one record, g has std sigma. A variance that is 60 % off is missed with probability 1e-6.
     """
@@ -783,7 +791,7 @@ def test_the_layers_of_noisy_bp_share_one_g():
 def test_the_draws_do_not_depend_on_sigma(rule, reading, numbers):
     """The draws do not depend on sigma, so runs with different sigma have the same later draws.
 
-    Rule and generator end in the same state with and without noise.
+    With and without noise, rule and generator end in the same state.
     """
     net = perceptron()
     x, y = batch(net, 3)
@@ -819,7 +827,7 @@ def every_rule(net):
 @pytest.mark.verifies("ohana2021:scale", "ohana2021:exp-ternary")
 @pytest.mark.parametrize("top", ["noisy", "noiseless"])
 def test_an_error_that_ternarises_to_0_gives_noise_alone(top):
-    """If the ternary error is 0, the direction is noise alone: no |e| exceeds 1, so B t(e) = 0.
+    """If the ternary error is 0, the direction is noise alone. Here no |e| exceeds the threshold 1, so B t(e) = 0.
 
     The printed scaling would be 0 / 0.
     """
@@ -979,7 +987,7 @@ def test_an_empty_batch_without_m_gets_a_sentence(rule):
 def test_the_rules_refuse_a_privacy_statement_by_name(rule):
     settings = {"m": 8, "B": []} if rule in (tdfa_file, drtp_file) else {"m": 8, "sigma": 0.1, "tau_h_max": 1.0}
     without = {}
-    if rule is pdfa_file:  # this one has a guarantee under replace-label
+    if rule is pdfa_file:  # under replace-label, this rule has a guarantee
         without = {"net": perceptron(), "sigma": 0.1, "sampling": "none", "sampling_rate": 1.0}
         settings = without | {"adjacency": "replace-one"}
     for given in (without, settings):
@@ -1033,9 +1041,10 @@ def test_a_step_with_opus_keeps_float32():
 
 
 def test_a_step_with_noisy_opus_is_fixed_by_its_rng_and_projects_before_it_adds_noise():
-    """A step with noisy OPUs depends only on its rng, and draws in the documented order, by hand.
+    """A step with noisy OPUs depends only on its rng, and draws in the documented order. We repeat the draws by hand.
 
-    It draws the top's g, and then for every lower layer the OPU's noise and g. It projects before it adds noise.
+    The step draws the top's g, and then for every lower layer the noise of the OPU and g. In each layer, it projects
+    before it adds noise.
     """
     net = perceptron()
     x, y = batch(net, 4)
@@ -1057,9 +1066,10 @@ def test_a_step_with_noisy_opus_is_fixed_by_its_rng_and_projects_before_it_adds_
 
 @pytest.mark.slow
 def test_a_step_with_noisy_opus_averages_to_the_step_without_noise():
-    """Steps with noisy OPUs average to the step without noise: in 3,000 draws, each mean is within 6 standard errors.
+    """With noisy OPUs, the mean of 3,000 steps is the step without noise, to 6 standard errors in each entry.
 
-    The OPU's noise is not scaled (tau_B = inf). A mean that is 10.8 of them off is missed with probability 1e-6.
+    The noise of the OPU is not scaled (tau_B = inf). A mean that is 10.8 standard errors off is missed with probability
+    1e-6.
     """
     net, x, y, _ = noise_problem()
     settings = {"m": 7, "t": 0.15, "tau_B": math.inf, "top": "raw", "project": optical}

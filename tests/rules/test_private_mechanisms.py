@@ -1,4 +1,4 @@
-"""The releases that the private rules state, the mechanisms that they refuse, and messages for wrong input."""
+"""The releases that private rules state, the mechanisms that they refuse, and the messages for wrong input."""
 
 import functools
 import math
@@ -41,7 +41,7 @@ def fed(net):
 
 
 def asked(name, **changes):
-    """The mechanism of a rule with sound settings, of which the test changes some."""
+    """The mechanism of a rule with settings that have a guarantee. The test changes some of these settings."""
     net = cnn()
     known = {
         "dp_sgd": (dp_sgd_file, {"C": 1.5}),
@@ -66,7 +66,8 @@ def test_a_mechanism_says_what_one_step_releases(name, adjacency, terms):
     said = asked(name, adjacency=adjacency, sampling="poisson")
     assert (said.law, said.adjacency, said.sampling) == ("gaussian", adjacency, "poisson")
     assert (said.noise_std, said.sampling_rate) == (0.01, 0.1)
-    # by hand: a 2 x 2 kernel has k = 2, its 4 x 4 positions pool to 4; sigmoid below 0.9, then the top
+    # by hand: a 2 x 2 kernel has k = 2, and its 4 x 4 positions pool to 4. The layers are sigmoid below 0.9, then the
+    # top
     convolution = 0.9**2 * (2**2 * 2.0**2 + 4) if name == "dp_dfa" else 0.4**2 * 2 / 0.1**2
     dense = ((0.9 / 4) ** 2 + 1) * (2.0**2 + 1)
     by_hand = {"dp_sgd": 1.5}.get(name, 0.1 * math.sqrt(convolution + dense))
@@ -75,16 +76,16 @@ def test_a_mechanism_says_what_one_step_releases(name, adjacency, terms):
 
 @pytest.mark.verifies("lee2020:sens-total")
 def test_the_settings_of_dp_dfa_reach_its_mechanism():
-    """DP-DFA's settings reach its mechanism: at z, the bias sums 16 positions instead of 4.
+    """DP-DFA's settings reach its mechanism. With feedback at z, the bias sums over 16 positions instead of 4.
 
-    The top layer uses beta_top and the derivative's 1/4.
+    The top layer uses beta_top and the derivative's bound 1/4.
     """
     net = cnn()
     below = feedback.draw(net, law="spectral", scale=0.9, rng=rng(1), at="z")
     said = asked("dp_dfa", at="z", B=below, top="slope", beta_top=0.8)
     by_hand = 0.9**2 * (16 + 16) + ((0.9 / 4) ** 2 + (0.8 / 4) ** 2) * 5
     assert said.sensitivity == pytest.approx(2 * 0.1 / 64 * math.sqrt(by_hand), rel=1e-12)
-    said = asked("dp_dfa", tau_e=0.2, top="unclipped", beta_top=0.8)  # a softmax error has a norm of at most sqrt(2)
+    said = asked("dp_dfa", tau_e=0.2, top="unclipped", beta_top=0.8)  # the norm of a softmax error is at most sqrt(2)
     by_hand = 0.2**2 * (0.9**2 * (16 + 4) + (0.9 / 4) ** 2 * 5) + 0.8**2 * 2 * 5
     assert said.sensitivity == pytest.approx(2 / 64 * math.sqrt(by_hand), rel=1e-12)
     assert asked("dp_dfa", tau_e=0.3).sensitivity == pytest.approx(3 * asked("dp_dfa").sensitivity, rel=1e-12)
@@ -107,7 +108,7 @@ def test_the_hybrid_needs_no_feedback_below_its_dense_layers():
 
 
 def test_the_hybrid_counts_its_layers_by_ell():
-    """The hybrid counts its layers by ell: with ell = 2, W and b of two layers and of the top are clipped to tau.
+    """The hybrid counts its layers by ell. With ell = 2, W and b of two layers and of the top are clipped to tau.
 
     Each dense layer has its own tau_h.
     """

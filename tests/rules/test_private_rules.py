@@ -1,4 +1,4 @@
-"""DP-SGD, DP-DFA and the hybrids: the ledger's digits, loops and autograd, and the identities between the rules."""
+"""DP-SGD, DP-DFA and the hybrids: the ledger's digits, loops and autograd, and identities between the rules."""
 
 import functools
 import math
@@ -76,7 +76,7 @@ EVERY = pytest.mark.parametrize("make", NETS.values(), ids=list(NETS))
 
 
 def case(make, k=4, seed=0, **settings):
-    """A network, a batch and feedback, large enough that the tests detect a missing layer."""
+    """A network, a batch and feedback. The feedback is so large that the tests detect a missing layer."""
     net = make(**settings)
     x, y = batch(net, k, seed)
     return net, x, y, feedback.draw(net, law="normal", scale=1.0, rng=rng(11))
@@ -101,7 +101,7 @@ def noiseless(rule, **settings):
 
 @pytest.mark.verifies("lee2020:A9", "lee2020:A10-A11", "lee2020:A12", "lee2020:A6-A8", "lee2020:clip")
 def test_fix_a_dp_dfa():
-    """DP-DFA has the digits of the ledger's vector V3d.
+    """DP-DFA gives the digits of the ledger's vector V3d.
 
     The digits are the average, each record alone, the deltas of record 0, and the change from another label of record
     0.
@@ -119,7 +119,7 @@ def test_fix_a_dp_dfa():
     digits(norm(entries(average)), 0.046054640433)
     alone = [rule(net, x[i : i + 1], y[i : i + 1], m=1) for i in range(4)]
     digits([norm(entries(a)) for a in alone], [0.166343661369, 0.151701951619, 0.177108944575, 0.189368135127])
-    digits(alone[0][1][3], [-0.081554371267, 0.037362014268, 0.044192356999])  # e itself, which the bias uses
+    digits(alone[0][1][3], [-0.081554371267, 0.037362014268, 0.044192356999])  # the bias uses e itself
     delta_1 = [0.031224531168, 0.010702547968, -0.026611284726, 0.030443677732, 0.020350097244]
     digits(alone[0][1][1], delta_1)
     digits(alone[0][1][2], [0.011802570568, -0.009159687676, -0.004375109013, 0.012698284175])
@@ -133,9 +133,10 @@ def test_fix_a_dp_dfa():
 
 @pytest.mark.verifies("lee2020:hybrid-conv", "lee2020:hybrid-delta")
 def test_fix_b_hybrid():
-    """The hybrid has the digits of the ledger's vector V7.
+    """The hybrid gives the digits of the ledger's vector V7.
 
-    The digits are the convolution's gradients for each record, their averages, and the averages clipped to 0.02.
+    The digits are the gradients of the convolution for each record, their averages, and the averages after a clip to
+    0.02.
     """
     net, x, y, B = fix_b()
     rule = noiseless(dp_hybrid, B=B, tau_e=0.1, tau_h=HUGE)
@@ -154,7 +155,7 @@ def test_fix_b_hybrid():
 
 
 def middle_clip(net, x, y, clip="joint"):
-    """A bound that some records exceed and others do not; for "layer", this is so in every layer if possible."""
+    """A bound that some records exceed and others do not. For "layer", this holds in every layer if possible."""
     alone = [bp(net, x[i : i + 1], y[i : i + 1]) for i in range(len(x))]
     if clip == "joint":
         return float(np.median([norm(entries(a)) for a in alone]))
@@ -164,7 +165,9 @@ def middle_clip(net, x, y, clip="joint"):
 @EVERY
 @pytest.mark.parametrize("clip", ["joint", "layer"])
 def test_dp_sgd_clips_micro_batches_of_one(make, clip):
-    """DP-SGD clips each record's gradient: bp on the record alone, then the formula of the clip."""
+    """DP-SGD clips each record's gradient: the result equals bp on single records, followed by the
+    formula of the clip.
+    """
     net, x, y, _ = case(make, 5)
     C = middle_clip(net, x, y, clip)
     want = [[None] + [np.zeros(a.shape) for a in part[1:]] for part in (net.W, net.b)]
@@ -218,7 +221,7 @@ CONVOLUTIONS = [
 def test_norms2_is_the_norm_of_autograds_gradients(torch, map_, shape):
     """norms2 is the squared norm of autograd's gradients, for one record at a time.
 
-    It is a layer's own <z, dz>. In one record dz is 0, and in another one the input is 0.
+    The gradients are those of a layer's own <z, dz>. In one record dz is 0, and in another record the input is 0.
     """
     map_, r = map_.bind(shape), rng(3)
     h, dz = r.normal(size=(4, *shape)), r.normal(size=(4, *map_.out_shape))
@@ -249,7 +252,7 @@ def test_dp_sgd_with_a_huge_bound_is_bp(make, clip):
 @EVERY
 @pytest.mark.verifies("lee2020:clip")
 def test_no_record_adds_more_than_the_bound(make):
-    """A record that is clipped to C adds a vector of norm C. If each layer is clipped, it adds C / sqrt(L)."""
+    """A record adds a vector of norm at most C. If each layer is clipped, every layer adds at most C / sqrt(L)."""
     net, x, y, _ = case(make, 6)
     C = middle_clip(net, x, y)
     together = [norm(entries(noiseless(dp_sgd, C=C, m=1)(net, x[i : i + 1], y[i : i + 1]))) for i in range(6)]
@@ -263,7 +266,7 @@ def test_no_record_adds_more_than_the_bound(make):
 
 
 def test_records_without_a_gradient_add_nothing():
-    """A record whose target is met exactly adds nothing: e = 0, and no 0 / 0 occurs if the norm or e is clipped."""
+    """A record with zero error adds nothing: e = 0, and clipping its norm does not compute 0 / 0."""
     net = small_mlp(loss=ops.squared_error)
     x, _ = batch(net, 3)
     y = forward(net, x)[1][net.L]
@@ -284,7 +287,7 @@ def test_records_without_a_gradient_add_nothing():
 def test_dp_dfa_equals_record_by_record_loops(make):
     """DP-DFA equals loops over the records with both clips active.
 
-    The loops go through the layers upwards, the rule downwards (line A13).
+    The loops go through the layers upwards. The rule goes downwards (line A13).
     """
     net, x, y, B = case(make, 3)
     settings = {"m": 5, "tau_e": 0.3, "tau_h": 0.8}
@@ -328,9 +331,9 @@ def test_dp_dfa_with_transported_weights_is_bp_in_the_layer_below_the_top(make):
 @pytest.mark.verifies("lee2020:A1-A2")
 @pytest.mark.parametrize("at", ["h", "z"])
 def test_feedback_has_spectral_norm_beta_and_feeds_the_layers_below_the_top(at):
-    """Each feedback matrix has spectral norm beta and feeds a layer below the top; the top takes e.
+    """Each feedback matrix has spectral norm beta and feeds a layer below the top. The top layer uses e.
 
-    The norm is computed by power iteration on B^T B. The paper prints B^1..B^L.
+    We compute the norm by power iteration on B^T B. The paper prints B^1..B^L.
     """
     net = small_cnn()
     B = feedback.draw(net, law="spectral", scale=0.9, rng=rng(4), at=at)
@@ -391,9 +394,9 @@ def test_the_ends_of_the_hybrid_are_dfa_and_bp(make):
 
 @pytest.mark.verifies("lee2020:hybrid-delta")
 def test_the_hybrid_with_transported_weights_is_bp_where_one_layer_is_replaced():
-    """The hybrid with transported weights is BP if it replaces one layer: ell = L - 2 and B[L-1] = W[L]^T.
+    """If one layer is replaced, the hybrid with transported weights equals BP: ell = L - 2 and B[L-1] = W[L]^T.
 
-    The network has no skips. Every layer agrees.
+    The network has no skips, and all layers agree.
     """
     net, x, y, B = case(small_cnn)
     B[2] = net.W[3].T
@@ -421,7 +424,7 @@ def test_the_private_hybrid_on_no_layer_is_dp_dfa_bit_by_bit(make):
 
 
 def private(net, B):
-    """Rules with readings, and every other rule in which the noise setting is the std on a sum over m."""
+    """The rules with each of their readings, and every other rule that states its noise as the std on a sum over m."""
     found = {
         "dp_sgd": functools.partial(dp_sgd, C=0.4),
         "dp_sgd, layer": functools.partial(dp_sgd, C=0.4, clip="layer"),
@@ -444,7 +447,7 @@ def private(net, B):
 
 
 def with_noise(rule, known, net, x, y, *, sigma, **more):
-    """One call of the rule; the noise has the rule's name for it."""
+    """One call of the rule. The noise has the name that the rule gives to it."""
     return rule.function(net, x, y, **known, **{rule.noise: sigma}, **more)
 
 
@@ -464,9 +467,9 @@ NOISES = pytest.mark.parametrize(
 @pytest.mark.verifies("lee2020:A10-A11", "lee2020:A12")
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_an_empty_batch_gives_noise_alone(name, make, dtype):
-    """An empty batch gives noise alone: bitwise identical with draws by hand.
+    """For an empty batch, the result is noise alone, bitwise identical to draws by hand.
 
-    The noise of each array is fresh, from the top down, W before b.
+    Each array has its own noise, drawn from the top down, W before b.
     """
     net, x, y, B = case(make, 0, dtype=dtype)
     x, y = x.astype(dtype), y.astype(dtype)
@@ -480,9 +483,9 @@ def test_an_empty_batch_gives_noise_alone(name, make, dtype):
 @PRIVATE
 @pytest.mark.verifies("lee2020:A10-A11", "lee2020:A12")
 def test_the_noise_is_added_once_to_every_array_and_last(name):
-    """The noise is added once to every array, and after everything else.
+    """The noise is added once to every array, after everything else.
 
-    A function that adds 1, 2, 3 ... instead of noise moves each array by its number. sigma is not divided by m.
+    We replace the noise by a function that adds 1, 2, 3, ... to the arrays, one number each. sigma is not divided by m.
     """
     net, x, y, B = case(small_cnn)
     rule, calls = private(net, B)[name], []
@@ -504,13 +507,13 @@ def test_the_noise_is_added_once_to_every_array_and_last(name):
 @NOISES
 @pytest.mark.verifies("lee2020:A10-A11", "lee2020:A12")
 def test_the_noise_has_its_size_and_its_mean_is_the_noiseless_direction(name):
-    """The noise has its size, and its mean is the noiseless direction: 1000 steps on a net of 55 parameters.
+    """The noise has the requested size, and its mean is the noiseless direction: 1000 steps on a net of 55 parameters.
 
-    We test the chi-square of each array, and means and correlations of entries and of steps. A correct program fails
-    with probability below 3e-6 (seeds are fixed). By Chernoff's bound, E exp(t X Y) = (1 - t^2)^(-1/2), a mean of n =
-    1000 products of two independent normals exceeds 7 / sqrt(n) with probability below exp(-23.9). The mean of products
-    of neighbouring steps is two such means, of the even and of the odd steps. A mean that is 0.35 std off, a variance
-    that is 40 % off and a correlation of 0.4 are missed with probability below 1e-6.
+    We test the chi-square of each array, and the means and the correlations of entries and of steps. A correct program
+    fails with probability below 3e-6 (seeds are fixed). A product of two independent normals has E exp(t X Y) = (1 -
+    t^2)^(-1/2). So by Chernoff's bound, the mean of n = 1000 such products exceeds 7 / sqrt(n) with probability below
+    exp(-23.9). For neighbouring steps, we take two means of products, for even and for odd steps. These errors are
+    missed with probability below 1e-6: a mean 0.35 std off, a variance 40 % off, and a correlation of 0.4.
     """
     net, x, y, B = case(small_mlp)
     rule, r, n = private(net, B)[name], rng(9), 1000
@@ -531,7 +534,7 @@ def test_the_noise_has_its_size_and_its_mean_is_the_noiseless_direction(name):
 @pytest.mark.parametrize("m", [3, 12, 12.5])
 @pytest.mark.verifies("lee2020:A10-A11")
 def test_m_is_public_and_divides_the_sum_whatever_the_batch(name, m):
-    """m is public and divides the sum for any batch: with four records and any m, only the sum's divisor changes.
+    """m is public and divides the sum for any batch. With four records and any m, only the divisor of the sum changes.
 
     The noise does not change.
     """

@@ -1,4 +1,6 @@
-"""The repaired photonic rules: results without noise, the change from one record, and the refused guarantees."""
+"""The repaired photonic rules: results without noise, the change from one record, and the guarantees
+that they refuse.
+"""
 
 import math
 from functools import partial
@@ -29,7 +31,7 @@ rng = np.random.default_rng
 
 
 def entries(direction):
-    """All weights and biases of a direction as one vector."""
+    """All weights and biases of a direction, as one vector."""
     return np.concatenate([a.ravel() for part in direction for a in part[1:]])
 
 
@@ -101,9 +103,9 @@ def test_the_label_rule_is_pdfa_draw_by_draw(top):
 def test_the_noise_has_mean_0_deviation_s_and_no_correlation_between_any_two_entries():
     """The noise has mean 0, std s and no correlation between any two entries, in 4,000 draws of 15 entries.
 
-    Each test has a bound by Bonferroni. Means are normal, sums of squares are chi-squared, and for two independent
-    normals, the t statistic of their correlation is Student's. A mean that is 0.18 s off, a variance that is a third
-    off and a correlation of 0.18 are missed with probability 1e-6.
+    Each test has a Bonferroni bound. Means are normal, and sums of squares are chi-squared. For two independent
+    normals, the t statistic of their correlation has Student's law. These errors are missed with probability 1e-6: a
+    mean 0.18 s off, a variance a third off, and a correlation of 0.18.
     """
     net, x, y, B = fixture(sizes=(2, 2, 2, 1), loss=ops.squared_error)
     n, s = 4000, 0.37
@@ -145,7 +147,7 @@ def test_float32_stays_float32():
     assert {a.dtype for a in (*dW[1:], *db[1:])} == {np.dtype(np.float32)}
 
 
-# --- the change from one record: a search that must not exceed the bound, and comes near it ---------------------
+# --- the change from one record: a search comes near the bound and does not exceed it ----------------------------
 
 PHI = {"tanh": ops.tanh, "sigmoid": ops.sigmoid, "relu": ops.relu, "identity": ops.identity}
 GAMMA = {"tanh": 1.0, "sigmoid": 0.25, "relu": 1.0, "identity": 1.0}
@@ -154,8 +156,8 @@ GAMMA = {"tanh": 1.0, "sigmoid": 0.25, "relu": 1.0, "identity": 1.0}
 class Neighbours:
     """A net and two records as one real vector, with the change of the direction if one record replaces the other.
 
-    The other records of the batch add the same to both directions, so one record for each neighbour is enough. Targets
-    are real.
+    The other records of the batch add the same to both directions, so each neighbour needs only one record. Targets are
+    real.
     """
 
     def __init__(self, phi, skip, seed, **readings):
@@ -185,7 +187,7 @@ class Neighbours:
 
 
 def largest_found(distance, size, seed, draws=150, climbs=350):
-    """Random search at several scales, then a climb by random steps. The size of the steps follows their success.
+    """A random search at several scales, followed by a climb by random steps. Successful steps make later steps larger.
 
     This is the one-fifth rule.
     """
@@ -217,10 +219,10 @@ def largest_found(distance, size, seed, draws=150, climbs=350):
     ],
 )
 def test_no_record_found_moves_the_direction_past_the_bound(phi, skip, readings, adjacency, distance):
-    """No record in the search changes the direction by more than the bound, and the search comes within 0.7 of it.
+    """No record in the search changes the direction by more than the bound, and the largest change is near the bound.
 
-    The share 0.7 is for identity and ReLU, because their phi' is gamma where they are active. For the other activations
-    it is 0.4.
+    The largest change is at least 0.7 of the bound for identity and ReLU, because their phi' is gamma on active units.
+    For the other activations, it is at least 0.4.
     """
     pair = Neighbours(phi, skip, 5, **readings)
     nu, c = 0.3 / np.sqrt([6, 5, 5]), 1.2 / np.sqrt([6, 5, 5])
@@ -239,8 +241,9 @@ def test_no_record_found_moves_the_direction_past_the_bound(phi, skip, readings,
 def test_a_flipped_label_attains_the_bound(m, bias):
     """A changed label attains the bound, because the two errors are opposite.
 
-    With W = 0 and tau_h_min = tau_h_max, phi' = 1, every input is at the corner of its clip, and p = (1/2, 1/2) makes
-    the two errors opposite. The record x = 0 represents any record, and the other records are arbitrary.
+    We set W = 0, tau_h_min = tau_h_max and phi' = 1, so every input is at the corner of its clip. The output p = (1/2,
+    1/2) makes the two errors opposite. The result for the record x = 0 holds for any record, and the other records are
+    arbitrary.
     """
     net, x, y, B = fixture(sizes=(6, 5, 4, 2))
     for l in (1, 2, 3):
@@ -277,9 +280,9 @@ def test_a_flipped_label_attains_the_bound(m, bias):
 def test_no_label_found_moves_the_projected_errors_past_the_bound(loss, tau_B, best_case):
     """No label in the search changes the projected errors by more than the bound.
 
-    With m = 1, phi = identity and biases that read 1, db[l] is u^l, for two hidden layers and the top. The search has
-    500 pairs of labels at random weights, and its largest distance comes within 5 % of the bound. For squared error,
-    the labels are any two targets, because a "scaled" top allows them.
+    With m = 1, phi = identity and a bias input of 1, db[l] is u^l. There are two hidden layers and the top. The search
+    has 500 pairs of labels at random weights, and its largest change is within 5 % of the bound. For squared error, the
+    labels are any two targets, because a "scaled" top allows them.
     """
     r = rng(7)
     net, x, _, B = fixture(phi=ops.identity, loss=loss, sizes=(6, 5, 4, 2))
@@ -309,9 +312,9 @@ def released(net, adjacency="replace-one", sampling="none", sampling_rate=1.0, *
 
 
 def test_the_mechanism_by_hand():
-    """The mechanism has the value by hand: three layers of sigmoid, sigmoid, top give (1/16 + 1/16 + 1) 10 = 11.25.
+    """The mechanism agrees with a hand computation: sigmoid, sigmoid and the top give (1/16 + 1/16 + 1) 10 = 11.25.
 
-    Here tau_h = 3, and the biases read 1.
+    Here tau_h = 3, and the bias input is 1.
     """
     net = mlp([6, 5, 4, 3], ops.sigmoid, rng=rng(0))
     one = released(net, tau_h_max=3.0, tau_B=2.0)

@@ -1,4 +1,4 @@
-"""BP and DFA compared with autograd, differences and loops over records, and the identities between BP and DFA."""
+"""BP and DFA compared with autograd, differences and loops over records, and identities between BP and DFA."""
 
 import functools
 import tomllib
@@ -90,7 +90,7 @@ def test_bp_is_the_slope_of_the_mean_loss(make, seed):
     net = make()
     x, y = batch(net, 6)
     VW, Vb = random_direction(net, seed)
-    # small enough to stay between the kinks of ReLU and maxima; the relative rounding is about 1e-8
+    # small enough to avoid the kinks of ReLU and of maxima; the relative rounding is about 1e-8
     slope = central_difference(lambda s: mean_loss(moved(net, VW, Vb, s), x, y), step=1e-6)
     dW, db = bp(net, x, y)
     assert inner(dW, VW) + inner(db, Vb) == pytest.approx(slope, rel=1e-6)
@@ -134,7 +134,7 @@ def test_dfa_equals_autograd_of_the_surrogate(torch, make, at):
 @every({name: net for name, net in (MLPS | OTHERS).items() if name != "step"})
 @pytest.mark.parametrize("at", ["h", "z"])
 def test_dfa_is_the_slope_of_the_surrogate(make, at):
-    """DFA is the derivative of its surrogate: for each layer, the mean of <end of layer l, B_l e> by W[l] and b[l].
+    """DFA is the derivative of its surrogate by W[l] and b[l]: the mean of <end of layer l, B_l e>, for each layer.
 
     The layer's input and e are fixed.
     """
@@ -175,7 +175,7 @@ def test_without_pooling_both_places_are_one(place):
 
 
 def test_with_pooling_the_places_differ():
-    """With pooling, feedback at h and at z differ: feedback at h has one number for each unit.
+    """With pooling, feedback at h differs from feedback at z: feedback at h has one number for each unit of h.
 
     The adjoint of pooling would spread this number over the window.
     """
@@ -195,9 +195,9 @@ def test_with_pooling_the_places_differ():
 @pytest.mark.verifies("lee2020:eq5")
 @every({name: net for name, net in (MLPS | OTHERS).items() if name != "one layer"})
 def test_transported_weights_give_bp_in_the_layer_below_the_top(make):
-    """With B[L-1] = W[L]^T, DFA gives BP's direction in the layer below the top, for any layers below.
+    """With B[L-1] = W[L]^T, DFA gives BP's direction in the layer below the top, for any layers further below.
 
-    The top layer gets e directly, so it agrees for any B.
+    The top layer uses e itself, so it agrees for any B.
     """
     net = make()
     x, y = batch(net, 5)
@@ -236,7 +236,7 @@ def digits(got, want, decimals=12):
 
 @pytest.mark.verifies("lee2020:eq1", "lee2020:ce")
 def test_fix_a_forward():
-    """The forward pass of fixture A has the digits of the ledger's vector V3a."""
+    """The forward pass of fixture A gives the digits of the ledger's vector V3a."""
     net, x, y, _ = fix_a()
     z, h = forward(net, x)
     losses = ops.cross_entropy(z[3], y)
@@ -248,7 +248,7 @@ def test_fix_a_forward():
 
 @pytest.mark.verifies("lee2020:eq5")
 def test_fix_a_feedback():
-    """The feedback of fixture A, scaled to spectral norm 0.9, has the first rows of the ledger's vector V2."""
+    """Scaled to spectral norm 0.9, the feedback of fixture A has the first rows of the ledger's vector V2."""
     B = fix_a()[3]
     digits(B[1][0], [-0.186162321400, 0.337256423578, 0.377496109747])
     digits(B[2][0], [-0.411922578104, -0.060540609395, 0.377576414963])
@@ -258,7 +258,7 @@ def test_fix_a_feedback():
 
 @pytest.mark.verifies("lee2020:eq2", "lee2020:eq3")
 def test_fix_a_bp():
-    """BP on fixture A has the digits of the ledger's vector V3b."""
+    """BP on fixture A gives the digits of the ledger's vector V3b."""
     net, x, y, _ = fix_a()
     dW, db = bp(net, x, y)
     digits(
@@ -271,7 +271,7 @@ def test_fix_a_bp():
 
 @pytest.mark.verifies("lee2020:eq5", "lee2020:dfa-update")
 def test_fix_a_dfa():
-    """DFA on fixture A has the digits of the ledger's vector V3c."""
+    """DFA on fixture A gives the digits of the ledger's vector V3c."""
     net, x, y, B = fix_a()
     dW, db = dfa(net, x, y, B=B)
     digits(
@@ -304,9 +304,9 @@ def test_v11_dfa():
 
 @pytest.mark.verifies("ohana2021:eq3", "ohana2021:eq4")
 def test_v11_has_no_derivative_of_the_output_in_the_top_layer():
-    """In vector V11, the top layer has no derivative of the output; a factor y_hat (1 - y_hat) would change the norm.
+    """In vector V11, the top layer has no derivative of the output: a factor y_hat (1 - y_hat) would change the norm.
 
-    The norm would be 0.0192965847.
+    With this factor, the norm would be 0.0192965847.
     """
     net, x, y, B = v11()
     _, h = forward(net, x)
@@ -327,7 +327,7 @@ def noisy(noise_std, rng):
 @pytest.mark.verifies("ohana2021:eq1")
 @pytest.mark.parametrize("m", [1, 3])
 def test_dfa_with_a_noisy_projection_is_equation_1(m):
-    """DFA with a noisy projection is equation 1, with the same draws by hand: layer L-1 first."""
+    """DFA with a noisy projection is equation 1. We repeat the draws by hand, from layer L-1 down."""
     net = perceptron()
     x, y = batch(net, m)
     B = fed(net)
@@ -339,9 +339,10 @@ def test_dfa_with_a_noisy_projection_is_equation_1(m):
 
 @pytest.mark.verifies("ohana2021:eq1")
 def test_the_mean_over_noise_draws_is_the_noiseless_direction():
-    """The mean over 4,000 noise draws is the noiseless direction: each entry's mean is within 6 of its standard errors.
+    """The mean over 4,000 noise draws is the noiseless direction: each entry's mean is within 6 standard errors.
 
-    The false alarm is below 1e-6 for all entries. A mean that is 10.8 of them off is missed with probability 1e-6.
+    Correct code fails with probability below 1e-6 over all entries. A mean that is 10.8 standard errors off is missed
+    with probability 1e-6.
     """
     net = mlp([3, 4, 4, 2], ops.tanh, rng=np.random.default_rng(13))
     x, y = batch(net, 2)
@@ -358,7 +359,7 @@ def test_the_mean_over_noise_draws_is_the_noiseless_direction():
 
 @pytest.mark.verifies("lee2020:dfa-update")
 def test_one_step_of_sgd_is_the_printed_update():
-    """One step of SGD is the printed update for one record: W <- W - eta ((B e) * phi'(z)) h^T, and the same for b."""
+    """For one record, one step of SGD is the printed update: W <- W - eta ((B e) * phi'(z)) h^T, and likewise for b."""
     from nfa.optim import SGD
 
     net = perceptron(ops.sigmoid)
@@ -465,9 +466,9 @@ def test_bp_and_dfa_refuse_a_privacy_statement_by_name():
 
 @pytest.mark.parametrize("name", [name for name in names() if spec(name).mechanism])
 def test_what_is_left_out_is_the_same_for_a_rule_and_its_mechanism(name):
-    """Arguments that are left out have the same default in a rule and its mechanism.
+    """Optional arguments have the same default in a rule and its mechanism.
 
-    Otherwise a guarantee would describe another clip than the one in use.
+    Otherwise the guarantee would be about another clip than the rule's clip.
     """
     one = spec(name)
     both = {k: v for k, v in one.mechanism_defaults.items() if v is not UNSET and k in one.defaults}

@@ -33,7 +33,7 @@ def linear(rng=None):
 
 
 def by_hand(theta, record):
-    """The gradient of half the squared error by W and b, as one vector."""
+    """The gradient of half the squared error with respect to W and b, as one vector."""
     x, y = record
     e = theta[:6].reshape(2, 3) @ x + theta[6:] - y
     return np.concatenate([np.outer(e, x).ravel(), e])
@@ -50,9 +50,9 @@ def as_vector(net):
 @pytest.mark.parametrize("tau, e", [(1 / 6, 2), (0.5, 3), (0.7, 1.4), (1, 2)])
 @pytest.mark.parametrize("L, sigma", [(0.6, 0.3), (math.inf, 0.0)])
 def test_the_rule_its_sampler_and_the_loop_are_the_algorithm_as_printed(tau, e, L, sigma):
-    """The rule, its sampler and the loop give every iterate of the printed algorithm to 1e-12.
+    """The rule, its sampler and the loop give every iterate of the printed algorithm, to 1e-12.
 
-    The test has noise and active clips (gradients have norms from 0.4 to 6).
+    The test has noise and active clips. The gradients have norms from 0.4 to 6.
     """
     (x, y), net, streams = records(), linear(), Streams(5)
     given = {"gamma": 0.1, "grad": by_hand, "L": L, "e": e, "tau": tau, "sigma": sigma, "streams": streams}
@@ -72,7 +72,7 @@ def test_the_rule_its_sampler_and_the_loop_are_the_algorithm_as_printed(tau, e, 
 
 
 def used(n, e, tau, seed=0):
-    """The records in the order in which the algorithm reads them."""
+    """The records in the order in which the algorithm uses them."""
     seen = []
     given = {"gamma": 1.0, "L": 1.0, "sigma": 0.0, "streams": Streams(seed)}
     private_sgd_shuffling(
@@ -94,7 +94,7 @@ def test_a_pass_reads_different_records_and_stops_part_way(n, e, tau, passes, k)
 
 @pytest.mark.verifies("berthier2019:alg1")
 def test_one_whole_pass_without_noise_is_cyclic_sgd():
-    """One whole pass without noise is cyclic SGD: least squares in one dimension, written out record by record.
+    """Without noise, one whole pass is cyclic SGD. We write out least squares in one dimension, record by record.
 
     The update is theta <- theta - gamma a (a theta - b).
     """
@@ -113,9 +113,9 @@ def test_one_whole_pass_without_noise_is_cyclic_sgd():
 def test_passes_of_one_record_are_draws_with_replacement(tau, cells):
     """Passes of one record are draws with replacement.
 
-    The test counts the pairs of steps 2 k - 1 and 2 k of 4 records. With tau = 1/n, all 16 pairs are equally likely,
-    and with tau = 1/2, the 12 unequal ones. There are 1,500 pairs and a chi2 test. It misses probabilities that are a
-    third off in the mean square with probability 1e-6.
+    The test counts the pairs of records in the steps 2 k - 1 and 2 k, for 4 records. With tau = 1/n, all 16 pairs are
+    equally likely. With tau = 1/2, the 12 pairs of different records are equally likely. A chi2 test of 1,500 pairs
+    misses probabilities that are a third off in the mean square with probability 1e-6.
     """
     first, second = used(4, 750, tau).reshape(-1, 2).T
     counts = np.bincount(4 * first + second, minlength=16)
@@ -145,7 +145,7 @@ def test_a_pass_over_one_record_is_one_step():
 
 @pytest.mark.parametrize("n", [1, 7, 49, 100, 1000])
 def test_the_floor_is_that_of_the_decimal_number_and_not_of_its_float(n):
-    """The floor of tau n is that of the decimal number: floor(0.29 * 100) would be 28 in floating point.
+    """floor(tau n) is that of the decimal number: in floating point, floor(0.29 * 100) would be 28.
 
     We test k / n and, for n = 100, every whole percent.
     """
@@ -221,7 +221,7 @@ def step(n=1, sigma=0.0, net=None, seed=0, **settings):
 def test_the_regulariser_is_inside_the_clip_or_outside():
     """The regulariser is inside or outside the clip, by central differences of the loss with 0.3 ||theta||^2.
 
-    If it is inside, the whole gradient is clipped to 0.5.
+    If the regulariser is inside, the whole gradient is clipped to 0.5.
     """
     (x, y), net = records(1), linear()
     theta = as_vector(net)
@@ -247,9 +247,9 @@ def test_the_regulariser_is_inside_the_clip_or_outside():
 
 @pytest.mark.verifies("berthier2019:sec4.6.3")
 def test_with_step_size_0_noisy_passes_differ_and_noiseless_ones_do_not():
-    """With learning rate 0, noiseless passes have the same sum, the full gradient; noisy passes differ each time.
+    """With learning rate 0, all noiseless passes sum to the full gradient, and noisy passes differ each time.
 
-    The sums of 400 noisy passes have mean n grad and variance n sigma^2 = 6 * 0.49 on each coordinate. A mean that is
+    The sums of 400 noisy passes have mean n grad and variance n sigma^2 = 6 * 0.49 in each coordinate. A mean that is
     0.55 std off, or a variance that is 28 % off, is missed with probability 1e-6.
     """
     (x, y), net = records(), linear()
@@ -267,10 +267,10 @@ def test_with_step_size_0_noisy_passes_differ_and_noiseless_ones_do_not():
     for seed in range(3):
         np.testing.assert_allclose(total(0.0, seed), whole, atol=1e-13)
     halves = [total(0.0, seed, tau=0.5) for seed in range(3)]
-    assert np.linalg.norm(halves[0] - halves[1]) > 0.1  # a part of a pass is not a full gradient
+    assert np.linalg.norm(halves[0] - halves[1]) > 0.1  # half a pass does not give the full gradient
     noisy = np.array([total(0.7, seed) for seed in range(400)])
     z = (noisy.mean(axis=0) - whole) / math.sqrt(6 * 0.49 / 400)
-    assert stats.chi2.sf(z @ z, 8) > FALSE_ALARM  # E eta = 0, so the objective is that without noise
+    assert stats.chi2.sf(z @ z, 8) > FALSE_ALARM  # E eta = 0, so the noise does not change the objective
     spread = ((noisy - whole) ** 2).sum() / (6 * 0.49)
     assert FALSE_ALARM / 2 < stats.chi2.sf(spread, 8 * 400) < 1 - FALSE_ALARM / 2
 
@@ -290,8 +290,8 @@ def released(tau, n=1000, **changed):
 def test_whole_passes_have_the_bound_of_one_release_a_pass(e):
     """Whole passes have the bound of one release per pass: R + 2 sqrt(R log(1 / delta)) with R = e / 2.
 
-    With sigma = 2 L, each pass has 2 alpha L^2 / sigma^2 = alpha / 2. Real orders on a grid are within 1e-4 of the best
-    one: 4.79193205 for e = 1 and delta = 1e-4.
+    With sigma = 2 L, the Renyi divergence of each pass is 2 alpha L^2 / sigma^2 = alpha / 2. Real orders on a grid are
+    within 1e-4 of the best order: 4.79193205 for e = 1 and delta = 1e-4.
     """
     ours = epsilon([(released(1), 1000 * e)], delta=1e-4, conversion="mironov2017")
     R = e / 2
@@ -302,7 +302,7 @@ def test_whole_passes_have_the_bound_of_one_release_a_pass(e):
 
 @pytest.mark.verifies("berthier2019:alg1")
 def test_draws_with_replacement_have_the_bound_of_batches_of_one():
-    """Draws with replacement have the bound of batches of one, with the reference values of two theorems.
+    """Draws with replacement have the bound of batches of one record, with the reference values of two theorems.
 
     These are the report's Theorem 3.2 and the theorem of its source, which also has a cap.
     """
@@ -331,7 +331,7 @@ def test_no_noise_or_no_clip_is_no_mechanism(changed, why):
 
 
 def test_the_sampler_and_the_mechanism_agree_in_the_loop():
-    """train compares the scheme and the rate of the sampler's batches with those of the mechanism."""
+    """train compares the scheme and the rate of the sampler with those of the mechanism."""
     (x, y), streams = records(), Streams(0)
 
     rule = functools.partial(shuffled_sgd, L=1.0, sigma=2.0)

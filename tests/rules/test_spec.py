@@ -1,4 +1,6 @@
-"""`RuleSpec`: the facts read from a rule's function and module, for rules of nfa and from outside."""
+"""`RuleSpec`: the facts that nfa reads from the function and the module of a rule, for rules of nfa and
+from outside.
+"""
 
 import importlib
 import sys
@@ -61,7 +63,7 @@ def mechanism(**settings) -> NoReturn:
 
 @pytest.fixture
 def outside(tmp_path, monkeypatch):
-    """Writes a module into the current folder and returns the declaration of its rule."""
+    """Write a module into the current folder, and return the declaration of its rule."""
     monkeypatch.chdir(tmp_path)
 
     def known(text):
@@ -84,7 +86,7 @@ def test_a_rule_from_outside_is_read_as_its_signature_and_docstring_have_it(outs
         ("K", int | None, False, None),
         ("m", None, True, None),
     ]
-    assert [one.name for one in found.settings if one.needed] == ["width", "C"]  # a run gives m
+    assert [one.name for one in found.settings if one.needed] == ["width", "C"]  # m comes from the run
     assert found.setting("C").meaning == "float > 0, l2 bound on a record"
     assert found.given == {"B", "state", "rng"}
     assert (found.noise, found.sum_over_examples, found.ids) == ("width", True, ("lee2020:dp-bp",))
@@ -145,7 +147,9 @@ def test_a_rule_that_cannot_be_hashed_and_a_docstring_that_leads_nowhere(outside
 
 @pytest.mark.parametrize("name", names())
 def test_every_rule_of_nfa_keeps_to_the_contract(name):
-    """Every rule of nfa has argument names of the contract, and its functions and its state have defaults."""
+    """Every rule of nfa follows the contract: the names of its arguments, and defaults for its
+    functions and its state.
+    """
     found = spec(name)
     assert found.given <= set(GIVEN)
     for one in set(FUNCTIONS) & found.given:
@@ -154,17 +158,17 @@ def test_every_rule_of_nfa_keeps_to_the_contract(name):
     assert found.states == (found.returns in (Mechanism, Classic))
     assert found.states or found.refusal
     assert not found.states or found.setting(found.noise)
-    assert spec(name) is found  # computed once
+    assert spec(name) is found  # the declaration is computed once
     assert (name in ALIASES) == (found.function.__name__ != name)
 
 
 @pytest.mark.parametrize("name", [name for name in names() if spec(name).sum_over_examples and name not in ALIASES])
 @pytest.mark.parametrize("cut", [1, 4])
 def test_a_rule_that_declares_a_sum_is_one(name, cut):
-    """If a rule declares a sum, a batch has the direction of the sum of its two parts, up to rounding.
+    """If a rule declares a sum, the directions of two parts of a batch add up to that of the batch, up to rounding.
 
-    m is given, and there is no noise. The draws of a forward rule belong to the record, so the parts have the same
-    draws as the whole.
+    m is given, and there is no noise. The draws of a forward rule belong to single records, so they are the same in the
+    parts and in the batch.
     """
     rule = spec(name)
     net = mlp((3, 5, 4, 2), ops.tanh, rng=rng(0))

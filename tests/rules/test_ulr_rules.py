@@ -51,7 +51,7 @@ WAYS = [{}, {"baseline": True}, {"antithetic": True}]
 
 
 def proxy_at(net, l, x, y, nodes, sigma, **how):
-    """The proxy of one record at every node, (nodes, n_l). Each node is one draw, or one antithetic pair."""
+    """The proxy of one record at every node, (nodes, n_l). A node is one draw or one antithetic pair."""
     m = len(nodes)
     xs, ys = np.repeat(x, m, axis=0), np.repeat(y, m, axis=0)
     z, h = forward(net, xs)
@@ -69,9 +69,9 @@ def digits(got, want, decimals):
 
 @pytest.mark.verifies("dpulr2024:eq4", "dpulr2024:alg1.L203", "dpulr2024:alg1.L204")
 def test_three_draws_by_hand():
-    """The proxy has the values of the ledger's vector TV13: three noises, three losses, one input.
+    """The proxy gives the values of the ledger's vector TV13: three noises, three losses, one input.
 
-    The weights' gradient, its norm and its first row are clipped to 1.
+    The vector has the weights' gradient, its norm, and its first row after a clip to 1.
     """
     zeta = np.array([[0.1, -0.2], [0.3, 0.05], [-0.15, 0.25]])
     losses = iter([(1.2, 0.7, 1.9)])
@@ -89,7 +89,7 @@ def test_three_draws_by_hand():
 @EVERY
 @pytest.mark.parametrize("how", WAYS, ids=["raw", "baseline", "antithetic"])
 def test_a_suffix_gives_the_losses_of_full_passes(make, how):
-    """Every layer's proxy equals, to 1e-12, a loop over draws and records in which the whole net runs."""
+    """In every layer, the proxy equals a loop over draws and records with full passes, to 1e-12."""
     net = make()
     x, y = batch(net, 2)
     z, h = forward(net, x)
@@ -117,7 +117,10 @@ def test_the_direction_is_the_average_of_the_records_estimates(make):
 @pytest.mark.parametrize("how", WAYS, ids=["raw", "baseline", "antithetic"])
 @pytest.mark.parametrize("make", [NETS["dense"], NETS["residual"]])
 def test_the_chunk_changes_nothing(make, how):
-    """The chunk changes nothing, from one repeat at a time to all at once; antithetic halves are not drawn twice."""
+    """The size of a chunk changes nothing, from one repeat at a time to all at once.
+
+    The second half of an antithetic pair has no draw of its own.
+    """
     net = make()
     x, y = batch(net, 3)
     want = ulr(net, x, y, sigma=0.3, K=12, rng=rng(1), **how)
@@ -126,7 +129,7 @@ def test_the_chunk_changes_nothing(make, how):
 
 
 def test_a_std_for_each_example():
-    """An (m, 1) array of stds gives each record its own noise, with the same result as one record at a time."""
+    """An (m, 1) array of stds gives each record its own std, with the same result as one record at a time."""
     net = NETS["dense"]()
     x, y = batch(net, 3)
     z, h = forward(net, x)
@@ -156,7 +159,7 @@ def test_nothing_given_is_changed():
 
 
 def tv9():
-    """Two inputs, two hidden units with tanh, three classes, and one record."""
+    """A network with two inputs, two tanh units and three classes, and one record."""
     net = mlp([2, 2, 3], ops.tanh, rng=rng(0))
     net.W[1][:], net.W[2][:] = [[0.3, -0.6], [0.8, 0.1]], [[1, -0.5], [0.2, 0.7], [-0.9, 0.4]]
     net.b[1][:], net.b[2][:] = 0, 0
@@ -170,9 +173,10 @@ def three_logits():
 
 @pytest.mark.verifies("dpulr2024:eq4", "dpulr2024:thm3", "dpulr2024:eq21")
 def test_the_mean_and_the_covariance_of_a_small_net():
-    """The mean and the covariance of a small net are those of the ledger's vector TV9.
+    """The mean and the covariance for a small net are those of the ledger's vector TV9.
 
-    The vector has the exact mean of the estimate, the gradient, which differs from it, and the covariance of one draw.
+    The vector has the exact mean of the estimate, the gradient, which differs from the mean, and the covariance of one
+    draw.
     """
     net, x, y = tv9()
     nodes, weights = hermite(60, 2)
@@ -190,8 +194,8 @@ def test_the_mean_and_the_covariance_of_a_small_net():
 def test_the_mean_is_the_derivative_of_the_smoothed_loss(phi):
     """The rule's mean is the derivative of the smoothed loss E L(v + zeta), to 1e-7.
 
-    We compare an integral over xi = v + zeta, its central differences, and the rule's mean. Gauss-Legendre quadrature
-    is on either side of 0, because the kinks and jumps are at 0.
+    We compare an integral over xi = v + zeta, its central differences, and the rule's mean. We apply Gauss-Legendre
+    quadrature on both sides of 0 separately, because the kinks and jumps are at 0.
     """
     net = mlp([2, 2, 3], phi, rng=rng(3))
     x, y = batch(net, 1)
@@ -218,7 +222,7 @@ def test_the_mean_is_the_derivative_of_the_smoothed_loss(phi):
 @pytest.mark.verifies("dpulr2024:eq4", "dpulr2024:thm3", "dpulr2024:prop2")
 @pytest.mark.parametrize("how", WAYS, ids=["raw", "baseline", "antithetic"])
 def test_baseline_and_antithetic_pairs_keep_the_mean(how):
-    """Baseline and antithetic pairs keep the mean, and the trace of the covariance is the ledger's (TV21, E13).
+    """The baseline and antithetic pairs keep the mean, and the trace of the covariance is the ledger's (TV21, E13).
 
     The network has three logits.
     """
@@ -238,14 +242,14 @@ def test_baseline_and_antithetic_pairs_keep_the_mean(how):
 def test_how_much_variance_the_options_take_away(sigma, raw, baseline, antithetic):
     """The baseline and the pairs remove loss^2 / sigma^2 from the variance (the ledger's E13).
 
-    The protection by noise depends on this term.
+    The privacy by internal noise depends on this term.
     """
     net, x, y = three_logits()
     nodes, weights = hermite(30, 3)
     traces = [np.trace(moments(proxy_at(net, 1, x, y, nodes, sigma, **how), weights)[1]) for how in WAYS]
     digits(traces[0], raw, 2 if raw > 100 else 3)
     digits(traces[1:], [baseline, antithetic], 3)
-    if sigma == 0.1:  # variance for the same number of losses, since a pair takes two
+    if sigma == 0.1:  # the variance for the same number of losses, because a pair needs two
         assert traces[0] / 2 / traces[2] == pytest.approx(52, abs=0.5)
         assert traces[0] / traces[1] == pytest.approx(104, abs=0.5)
     limit = 4 * float(np.square(ops.cross_entropy_error(np.array([[0.5, -0.2, 0.1]]), y)).sum())
@@ -254,7 +258,7 @@ def test_how_much_variance_the_options_take_away(sigma, raw, baseline, antitheti
 
 @pytest.mark.verifies("dpulr2024:prop2", "dpulr2024:eq19")
 def test_the_bias_falls_as_the_square_of_sigma():
-    """Prop. 2: the mean tends to the gradient, and the bias falls as the square of sigma.
+    """Prop. 2: the mean converges to the gradient, and the bias falls as the square of sigma.
 
     On log-log axes, the bias has slope 2 (to 1 %) for small sigma. For the three logits of TV21, the bias is the
     ledger's value.
@@ -277,7 +281,7 @@ def test_the_bias_falls_as_the_square_of_sigma():
 @pytest.mark.verifies("dpulr2024:prop2")
 @pytest.mark.parametrize("sigma, mean", [(0.1, 3.989), (0.01, 39.89)])
 def test_at_a_jump_the_mean_diverges(sigma, mean):
-    """Prop. 2's counterexample: for the loss 1{v + zeta > 0} at v = 0, the mean phi(0) / sigma diverges."""
+    """A counterexample to Prop. 2: for the loss 1{v + zeta > 0} at v = 0, the mean phi(0) / sigma diverges."""
     net = one_layer([0.0], loss_of(lambda z, y: (z[:, 0] > 0).astype(float)))
     nodes = (np.arange(-400_000, 400_000) + 0.5)[:, None] / 40_000
     weights = stats.norm.pdf(nodes[:, 0])
@@ -292,7 +296,7 @@ QUADRATIC = 1.3, np.array([0.7, -0.4]), np.array([[0.9, 0.2], [0.2, -0.5]])
 
 
 def quadratic(l_0, g, H):
-    """A loss that equals its own Taylor polynomial around 0."""
+    """A loss that equals its Taylor polynomial around 0."""
     return loss_of(lambda z, y: l_0 + z @ g + np.einsum("ij,jk,ik->i", z, H, z) / 2)
 
 
@@ -310,7 +314,7 @@ def quadratic(l_0, g, H):
 def test_the_covariance_of_a_quadratic_loss(sigma, want, decimals):
     """For a quadratic loss, quadrature gives the covariance of the corrected Equation 22, as in vector TV11.
 
-    It also gives the error of Equation 23 as printed.
+    Quadrature also gives the error of Equation 23 as printed.
     """
     l_0, g, H = QUADRATIC
     net = one_layer([0.0, 0.0], quadratic(l_0, g, H))
@@ -319,7 +323,7 @@ def test_the_covariance_of_a_quadratic_loss(sigma, want, decimals):
     assert_close(mean, g)  # exact for quadratic losses, for every sigma
     digits(cov, want, decimals)
     assert_close(proxy_covariance(loss=l_0, g=g, H=H, sigma=sigma), cov)
-    if sigma == 0.3:  # Equation 23 prints l_0 in place of l_0^2, and omits the last term
+    if sigma == 0.3:  # Equation 23 has l_0 in place of l_0^2, and the last term is missing
         printed = proxy_covariance(loss=l_0, g=g, H=H, sigma=sigma) - (l_0**2 - l_0) / sigma**2 * np.eye(2)
         last = sigma**2 * (((0.4**2 + 2 * np.trace(H @ H)) / 4) * np.eye(2) + 0.4 * H + 2 * H @ H)
         assert np.abs(printed - last - cov).max() > 4
@@ -328,9 +332,9 @@ def test_the_covariance_of_a_quadratic_loss(sigma, want, decimals):
 
 @pytest.mark.verifies("dpulr2024:prop3", "dpulr2024:eq24")
 def test_prop_3_is_the_leading_term():
-    """Prop. 3 is the leading term: as sigma falls, the ratio to loss^2 / sigma^2 times J^T J tends to 1 like sigma^2.
+    """Prop. 3 is the leading term of the covariance.
 
-    The ratio can approach 1 from either side.
+    As sigma falls, the ratio to loss^2 / sigma^2 times J^T J tends to 1 like sigma^2, from above or from below.
     """
     net, x, y = tv9()
     nodes, weights = hermite(30, 2)
@@ -346,7 +350,7 @@ def test_prop_3_is_the_leading_term():
 @pytest.mark.verifies("dpulr2024:prop3", "dpulr2024:eq8")
 @pytest.mark.parametrize("sigma, want", [(0.5, 2.17732421580727), (1.0, 0.192450089729875)])
 def test_a_bump_has_less_variance_than_the_leading_term(sigma, want):
-    """For exp(-z^2 / 2), the leading term overstates the variance, by 1 / 0.544 and 1 / 0.192 (TV20, E8)."""
+    """For exp(-z^2 / 2), the leading term exceeds the variance, by factors of 1 / 0.544 and 1 / 0.192 (TV20, E8)."""
     net = one_layer([0.0], loss_of(lambda z, y: np.exp(-(z[:, 0] ** 2) / 2)))
     nodes, weights = hermite(120, 1)
     _, cov = moments(proxy_at(net, 1, np.zeros((1, 1)), np.zeros((1, 1)), nodes, sigma), weights)
@@ -356,7 +360,7 @@ def test_a_bump_has_less_variance_than_the_leading_term(sigma, want):
 
 @pytest.mark.verifies("dpulr2024:prop3", "dpulr2024:eq8")
 def test_a_convex_loss_has_more_variance_than_the_leading_term():
-    """For cross-entropy, the least eigenvalue is 1.004 to 9.26 times that of the leading term, always above it (E8)."""
+    """For cross-entropy, the least eigenvalue is above that of the leading term, by factors of 1.004 to 9.26 (E8)."""
     net, x, y = three_logits()
     nodes, weights = hermite(40, 3)
     loss = net.loss.value(forward(net, x)[0][1], y)[0]
@@ -369,20 +373,20 @@ def test_a_convex_loss_has_more_variance_than_the_leading_term():
 @pytest.mark.parametrize("how", WAYS, ids=["raw", "baseline", "antithetic"])
 @pytest.mark.parametrize("K", [2, 6])
 def test_the_mean_of_k_draws_by_monte_carlo(K, how):
-    """By Monte Carlo, 40,000 records' proxies have the exact mean and the exact covariance over K (or K / 2).
+    """For 40,000 records, the proxies have the exact mean, and the exact covariance divided by K (or by K / 2).
 
-    A value that is 10.2 of its standard errors off is missed with probability 1e-6.
+    A value that is 10.2 standard errors off is missed with probability 1e-6.
     """
     l_0, g, H = QUADRATIC
     net = one_layer([0.0, 0.0], quadratic(l_0, g, H))
     n, sigma = 40_000, 0.5
     z, h = forward(net, np.zeros((n, 1)))
     got = proxy(net, 1, z, h, np.zeros((n, 2)), sigma=sigma, K=K, rng=rng(0), **how)
-    if how.get("antithetic"):  # only odd terms: g zeta
+    if how.get("antithetic"):  # all terms are odd: g zeta
         cov = (np.outer(g, g) + g @ g * np.eye(2)) / (K / 2)
     else:
         cov = proxy_covariance(loss=0 if how else l_0, g=g, H=H, sigma=sigma) / K
-    z_largest = stats.norm.isf(FALSE_ALARM / 10)  # five numbers, two-sided
+    z_largest = stats.norm.isf(FALSE_ALARM / 10)  # five two-sided tests
     assert np.abs((got.mean(axis=0) - g) / np.sqrt(np.diag(cov) / n)).max() < z_largest
     products = np.einsum("mi,mj->mij", got - g, got - g)
     off = (products.mean(axis=0) - cov) / (products.std(axis=0) / math.sqrt(n))
@@ -393,7 +397,7 @@ def test_the_mean_of_k_draws_by_monte_carlo(K, how):
 def test_the_mean_of_draws_is_not_gaussian():
     """The mean of draws is not Gaussian: L = 1 + zeta and sigma = 1 give skewness 2.694 and excess kurtosis 10.667.
 
-    The mean is 1, the variance 3, and the value never below -1/4.
+    The mean is 1, the variance is 3, and no value is below -1/4.
     """
     net = one_layer([0.0], loss_of(lambda z, y: 1 + z[:, 0]))
     nodes, weights = hermite(12, 1)
@@ -426,7 +430,7 @@ class Counting:
 def test_only_the_suffix_is_run_again():
     """Only the layers above the noise run again: the multiplications of a pass and of a repeat are those of TV23.
 
-    The network is 784-128-64-32-10, and the test counts during the run.
+    The network is 784-128-64-32-10. The test counts the multiplications during the run.
     """
     net = mlp([784, 128, 64, 32, 10], ops.gelu, rng=rng(0))
     assert net.n_parameters == 111_146
@@ -458,9 +462,9 @@ def printed(net, x, y, **settings):
 
 @pytest.mark.parametrize("rule", [functools.partial(ulr, sigma=0.1), sound, printed], ids=["ulr", "sound", "printed"])
 def test_memory_is_bounded_by_the_chunk(rule):
-    """The chunk bounds the memory: K = 20,000 repeats of 6 records on 300-40-3 take less than 4 MB.
+    """The chunk limits the memory: K = 20,000 repeats of 6 records on 300-40-3 take less than 4 MB.
 
-    z L for every repeat would take 38 MB. Outer products for every repeat would take 11.5 GB.
+    z L for every repeat would take 38 MB, and outer products for every repeat 11.5 GB.
     """
     net = mlp([300, 40, 3], ops.step, rng=rng(0))
     x, y = batch(net, 6)
@@ -476,10 +480,10 @@ def test_memory_is_bounded_by_the_chunk(rule):
 
 @pytest.mark.verifies("dpulr2024:eq4", "dpulr2024:prop2")
 def test_a_net_of_step_activations_learns():
-    """ULR with fixed sigma learns a net of step activations, for which backpropagation has no gradient in layer 1.
+    """ULR with a fixed sigma trains a net of step activations, for which backpropagation has no gradient in layer 1.
 
-    The task is exclusive or with eight steps. In 40 steps, the loss falls below a tenth of its value. In the worst of
-    200 runs, 5.7 % of the loss was left.
+    The task is exclusive or, with eight step units. In 40 steps, the loss falls below a tenth of its first value. In
+    the worst of 200 runs, 5.7 % of the loss was left.
     """
     x = np.array([[-1.0, -1], [-1, 1], [1, -1], [1, 1]])
     y = np.eye(2)[[0, 1, 1, 0]]
@@ -546,7 +550,7 @@ def test_zero_loss_gives_zero():
 
 
 def test_the_activation_needs_no_derivative():
-    """The activation needs no derivative, because a rule of forward passes never uses it."""
+    """The activation needs no derivative, because a rule of forward passes does not use it."""
     deaf = ops.Activation("deaf", np.tanh, None, 0.0, 1.0)
     net = Net((4,), [(Dense(5), deaf), (Dense(3),)], rng=rng(0))
     same = mlp([4, 5, 3], ops.tanh, rng=rng(0))

@@ -29,12 +29,12 @@ from nfa.sensitivity.dfa import (
 from tests.oracles.private_rules import entries, norm
 
 ROUNDING = 1 + 1e-12
-FLIP = np.array([1.0, -1.0]) / math.sqrt(2)  # direction of e at y_hat = (1/2, 1/2)
+FLIP = np.array([1.0, -1.0]) / math.sqrt(2)  # the direction of e at y_hat = (1/2, 1/2)
 rng = np.random.default_rng
 
 
 def layers(slopes):
-    """Dense layers with these values of gamma beta, and a top layer that learns from e."""
+    """The bounds of dense layers with these values of gamma beta, and of a top layer that uses e."""
     return [*(LayerBound(gain_dz=s) for s in slopes), LayerBound(gain_dz=1.0)]
 
 
@@ -75,7 +75,10 @@ def test_the_sensitivities_of_the_ledger():
 )
 @pytest.mark.parametrize("tau_h", [0.3, 25.0])
 def test_how_far_the_printed_formula_is_below_the_bound(L, sigmoid, tanh, tau_h):
-    """The printed formula is below the bound by the factors of E1's table. The ratio does not depend on tau_h."""
+    """The printed formula is too small by the factors in the ledger's table (E1).
+
+    The ratio does not depend on tau_h.
+    """
     for gamma, want in ((0.25, sigmoid), (1.0, tanh)):
         true = corrected_dfa_sensitivity(
             layers([gamma * 0.9] * (L - 1)), m=1, tau_e=0.1, tau_h=tau_h, adjacency="replace-one"
@@ -96,7 +99,10 @@ TAU_H = {
 @pytest.mark.verifies("lee2020:exp-common")
 @pytest.mark.parametrize("S, L, gamma, claimed, corrected", TAU_H.values(), ids=list(TAU_H))
 def test_tau_h_at_the_sensitivity_of_the_experiments(S, L, gamma, claimed, corrected):
-    """tau_h at the experiments' sensitivity has the values of E4's table; each value gives its formula S / m."""
+    """tau_h at the experiments' sensitivity has the values in the ledger's table (E4).
+
+    With each value, its formula gives S / m again.
+    """
     printed = {"L": L, "gamma": gamma, "beta": 0.9, "tau_e": 0.1}
     digits(claimed_tau_h(S=S, **printed), claimed)
     assert claimed_dfa_sensitivity(m=7, tau_h=claimed, **printed) * 7 == pytest.approx(S, rel=1e-10)
@@ -109,7 +115,7 @@ def test_tau_h_at_the_sensitivity_of_the_experiments(S, L, gamma, claimed, corre
 @pytest.mark.verifies("lee2020:exp-common")
 @pytest.mark.parametrize("make, tau_h", [(lee2020_fc_fmnist, 9.4765976164), (lee2020_fc_cifar, 9.2636372761)])
 def test_tau_h_of_the_networks_of_the_experiments(make, tau_h):
-    """tau_h of the experiments' networks has the same values, computed from the network and its matrices."""
+    """tau_h for the networks of the experiments has the same values, computed from each network and its matrices."""
     net = make(rng=rng(0))
     B = feedback.draw(net, law="spectral", scale=0.9, rng=rng(1))
     digits(corrected_tau_h(layer_bounds(net, B), S=2.0, tau_e=0.1), tau_h)
@@ -117,9 +123,9 @@ def test_tau_h_of_the_networks_of_the_experiments(make, tau_h):
 
 @pytest.mark.verifies("lee2020:hybrid-sens")
 def test_the_hybrid_thresholds_of_the_ledger():
-    """The hybrid's thresholds have the ledger's values (E5): tau for W and b clipped separately, and tau_h.
+    """The hybrid's thresholds have the ledger's values (E5): tau for W and b, which are clipped separately, and tau_h.
 
-    tau_h is separate for each kind of dense layer.
+    Each kind of dense layer has its own tau_h.
     """
     dense = [LayerBound(gain_dz=0.25 * 0.9), LayerBound(gain_dz=0.9), LayerBound(gain_dz=1.0)]
     tau, tau_h = hybrid_thresholds(dense, L=5, S=3.0, tau_e=0.1)
@@ -167,13 +173,13 @@ def test_the_sensitivity_of_a_convolution_of_the_ledger():
     ],
 )
 def test_where_convolutions_leave_room_for_a_tau_h(shape, padding, at, tau_h, least):
-    """Convolutions leave room for a tau_h only from some S on: E8 at S = 3, and the least S that the refusal names.
+    """Convolutions allow a tau_h only from some S on: S = 3 (the ledger's E8), and the least S in the refusal.
 
-    0.01 % more than this S leaves room, at a small tau_h.
+    An S that is 0.01 % above this least S allows a small tau_h.
     """
     net = lee2020_cnn(shape, padding=padding, rng=rng(0), dtype=np.float32)
     B = feedback.draw(net, law="spectral", scale=1.0, rng=rng(1), at=at)
-    # float32 rounds the norm of B by more than these digits allow
+    # with a float32 B, the norm would be rounded by more than these digits allow
     B = [M if M is None else 0.9 * M.astype(float) / np.linalg.norm(M.astype(float), 2) for M in B]
     bounds = layer_bounds(net, B, at=at)
     if tau_h:
@@ -185,11 +191,11 @@ def test_where_convolutions_leave_room_for_a_tau_h(shape, padding, at, tau_h, le
     assert 0 < corrected_tau_h(bounds, S=least * 1.0001, tau_e=0.1) < 0.2
 
 
-# --- the rule exceeds the printed formula ----------------------------------------------------------------------
+# --- the rule exceeds the printed formula ------------------------------------------------------------------------
 
 
 def two_labels(sizes, phi, B, b1):
-    """A network of two layers with y_hat = (1/2, 1/2), and one record of ones with its two labels."""
+    """A network of two layers with y_hat = (1/2, 1/2), and one record of ones with two labels."""
     net = mlp(sizes, phi, rng=rng(0))
     net.W[1][:], net.W[2][:], net.b[2][:], net.b[1][:] = 0, 0, 0, b1
     return net, np.ones((1, sizes[0])), [None, B, None]
@@ -204,9 +210,9 @@ def two_labels(sizes, phi, B, b1):
     ],
 )
 def test_one_label_moves_the_rule_by_more_than_the_printed_sensitivity(n_1, phi, b1, value, printed, corrected):
-    """One label changes the rule's result by more than the printed sensitivity (E1, (i) sigmoid and (ii) tanh).
+    """Another label changes the rule's result by more than the printed sensitivity (E1, (i) sigmoid and (ii) tanh).
 
-    tau_e = 0.1, tau_h = 1, beta = 0.9.
+    Here tau_e = 0.1, tau_h = 1 and beta = 0.9.
     """
     net, x, B = two_labels([1, n_1, 2], phi, 0.9 * np.outer(np.ones(n_1), FLIP) / math.sqrt(n_1), b1)
     found = moved(functools.partial(dp_dfa, B=B, tau_e=0.1, tau_h=1.0), net, x, np.eye(2)[:1], x, np.eye(2)[1:])
@@ -220,9 +226,10 @@ def test_one_label_moves_the_rule_by_more_than_the_printed_sensitivity(n_1, phi,
 
 @pytest.mark.verifies("lee2020:sens-total", "lee2020:exp-fc")
 def test_one_label_moves_the_paper_network_by_more_than_its_sensitivity():
-    """One label changes the paper's network by more than its sensitivity (E1 (iii)).
+    """In the paper's network, another label changes the result by more than the printed sensitivity (E1 (iii)).
 
-    784-128-256-10 has the tau_h that the printed formula gives for S = 2. The change is multiplied by m.
+    784-128-256-10 has the tau_h that the printed formula gives for S = 2. We set m = 1, so the change is that of the
+    sum.
     """
     net = lee2020_fc_fmnist(rng=rng(0))
     B = feedback.draw(net, law="spectral", scale=0.9, rng=rng(0))
@@ -234,7 +241,7 @@ def test_one_label_moves_the_paper_network_by_more_than_its_sensitivity():
     x, y = np.ones((1, 784)), np.eye(10)[:1]
     digits(moved(rule, net, x, y, x, np.eye(10)[1:2]), 3.32827918, 8)
     a, b = (rule(net, x, t, m=1, sigma=0.0, rng=rng(0)) for t in (y, np.eye(10)[1:2]))
-    # the top layer alone, for any B; sigmoid(20) is 2e-9 below the 1 of the ledger's 3.2062439084 = 0.2 sqrt(257)
+    # the top layer alone, for any B: sigmoid(20) is 2e-9 below 1, and the ledger has 3.2062439084 = 0.2 sqrt(257)
     assert norm(a[0][3] - b[0][3], a[1][3] - b[1][3]) == pytest.approx(0.2 * math.sqrt(257), abs=1e-8)
     bound = corrected_dfa_sensitivity(layer_bounds(net, B), m=1, tau_e=0.1, tau_h=tau_h, adjacency="replace-one")
     assert 3.32827918 < bound
@@ -244,10 +251,10 @@ def test_one_label_moves_the_paper_network_by_more_than_its_sensitivity():
 
 
 def extremal(hidden=2, betas=(0.9, 0.6), phi=ops.sigmoid, skip=None):
-    """Four units at z = 0 in a layer, where sigmoid has its largest derivative and h = (1/2, ...) has norm 1.
+    """Four units at z = 0 in each hidden layer, where sigmoid has its largest derivative and h = (1/2, ...) has norm 1.
 
-    y_hat = (1/2, 1/2). B[l] = beta_l u (1, -1) / sqrt(2) passes all of e. The other label reverses e, so every term is
-    reversed.
+    The output is y_hat = (1/2, 1/2). B[l] = beta_l u (1, -1) / sqrt(2) passes on all of e. The other label reverses e,
+    and so every term.
     """
     net = mlp([4, *[4] * hidden, 2], phi, rng=rng(0), skip=skip)
     for W, b in zip(net.W[1:], net.b[1:], strict=True):
@@ -257,7 +264,7 @@ def extremal(hidden=2, betas=(0.9, 0.6), phi=ops.sigmoid, skip=None):
 
 
 def neighbours(x, y, adjacency):
-    """The batch, and a batch that differs in the first record: its label changes, or the record is removed."""
+    """The batch, and a batch in which the first record has another label or is removed."""
     if adjacency == "add-remove":
         return x, y, x[1:], y[1:]
     other = y.copy()
@@ -275,14 +282,14 @@ def test_the_corrected_sensitivity_is_attained(adjacency, terms, skip):
     assert moved(rule, net, *neighbours(x, y, adjacency), m=3) == pytest.approx(bound, rel=1e-12)
     assert bound == pytest.approx(terms / 3 * 0.1 * math.sqrt(2 * (1 + (0.9 / 4) ** 2 + (0.6 / 4) ** 2)), rel=1e-12)
     printed = [claimed_dfa_sensitivity(L=3, m=3, gamma=0.25, beta=b, tau_e=0.1, tau_h=1.0) for b in (0.9, 0.6)]
-    assert max(printed) * terms / 2 < bound  # for any layer's beta in place of the single letter l
+    assert max(printed) * terms / 2 < bound  # for the beta of any layer in place of the printed beta
 
 
 @pytest.mark.verifies("lee2020:sens-zeta", "lee2020:sens-xi")
 def test_a_hidden_layers_sensitivities_are_attained():
     net, x, y, B = extremal()
     a, b = (dp_dfa(net, x, t, B=B, m=3, sigma=0.0, tau_e=0.1, tau_h=1.0, rng=rng(0)) for t in (y, 1 - y))
-    for l, beta in ((1, 0.9), (2, 0.6)):  # all three labels change
+    for l, beta in ((1, 0.9), (2, 0.6)):  # here all three labels change
         layer = {"m": 3, "gamma": 0.25, "beta": beta, "tau_e": 0.1}
         one = norm(a[0][l] - b[0][l]), norm(a[1][l] - b[1][l])
         assert one == pytest.approx((zeta_sensitivity(**layer, tau_h=1.0), xi_sensitivity(**layer)), rel=1e-12)
@@ -290,7 +297,7 @@ def test_a_hidden_layers_sensitivities_are_attained():
 
 @pytest.mark.verifies("lee2020:sens-total")
 def test_with_the_slope_in_the_top_layer_the_printed_formula_is_exact():
-    """With the derivative in the top layer, the printed formula is exact and attained.
+    """With the derivative in the top layer, the printed formula is exact, and the rule attains it.
 
     In this reading, B^{L+1} = 0.9 I and phi'_L = y_hat (1 - y_hat), with one gamma and one beta.
     """
@@ -305,12 +312,13 @@ def test_with_the_slope_in_the_top_layer_the_printed_formula_is_exact():
 
 @pytest.mark.verifies("lee2020:claim-gain")
 def test_without_the_clip_of_the_error_at_the_top_its_sensitivity_is_attained():
-    """Without the clip of the error at the top, the top layer's sensitivity is attained.
+    """Without the clip of the error at the top, the rule attains the top layer's sensitivity.
 
-    One layer is certain of the wrong class for both records: errors (1, -1), (-1, 1) on equally clipped inputs.
+    The network has one layer and is certain of the wrong class for both records. Their errors are (1, -1) and (-1, 1),
+    and their clipped inputs are equal.
     """
     net = mlp([1, 2], ops.sigmoid, rng=rng(0))
-    net.W[1][:], net.b[1][:] = [[-100], [100]], [1500, -1500]  # the classes are exchanged between x = 10 and x = 20
+    net.W[1][:], net.b[1][:] = [[-100], [100]], [1500, -1500]  # between x = 10 and x = 20, the predicted class changes
     B = [None, None]
     rule = functools.partial(dp_dfa, B=B, tau_e=0.1, tau_h=3.0, top="unclipped")
     first, second = (np.array([[10.0]]), np.eye(2)[1:]), (np.array([[20.0]]), np.eye(2)[:1])
@@ -323,9 +331,9 @@ def test_without_the_clip_of_the_error_at_the_top_its_sensitivity_is_attained():
 
 
 def flipping_cnn(pool=MaxPool):
-    """A convolution, then four sigmoid units at z = 0, then y_hat = (1/2, 1/2) for one record.
+    """A convolution, then four sigmoid units at z = 0, then y_hat = (1/2, 1/2), for one record.
 
-    The record's label reverses all terms.
+    Another label of this record reverses all terms.
     """
     net = Net((1, 5, 5), [(Conv2d(2, 2), ops.tanh, pool(2)), (Dense(4), ops.sigmoid), (Dense(2),)], rng=rng(1))
     x, y = rng(2).normal(size=(1, 1, 5, 5)), np.eye(2)[:1]
@@ -339,9 +347,9 @@ def flipping_cnn(pool=MaxPool):
 @pytest.mark.parametrize("pool", [MaxPool, AvgPool])
 @pytest.mark.verifies("lee2020:hybrid-sens", "ours:hybrid-sensitivity")
 def test_the_hybrid_sensitivity_is_attained(adjacency, pool):
-    """The hybrid's sensitivity is attained by opposite clipped gradients.
+    """Opposite clipped gradients attain the hybrid's sensitivity.
 
-    The layer's W and b, clipped separately, change by sqrt(2) times the change of one.
+    W and b of a layer are clipped separately, so together they change by sqrt(2) times the change of one.
     """
     net, x, y, B, read = flipping_cnn(pool)
     settings = {"tau": 1e-4, "tau_e": 0.1, "tau_h": [read / 2, 1.0]}
@@ -365,10 +373,11 @@ def test_the_clipped_sensitivity_is_attained(adjacency, clip):
 @pytest.mark.parametrize("pool, share", [(None, 0.97), (AvgPool(2), 0.97), (AvgPool(2, 1), 0.9), (MaxPool(2), 0.9)])
 @pytest.mark.verifies("lee2020:conv-dfa")
 def test_convolutions_come_near_the_corrected_sensitivity(pool, share):
-    """Convolutions come near the corrected sensitivity, for the rule itself.
+    """For convolutions, the rule comes near the corrected sensitivity.
 
-    With equal pixels, equal feedback and tanh at 0, W's k and b's sqrt(P) are reached together. Max pooling sends
-    everything back to one place in four. This is all that b needs, and half of what W could use.
+    With equal pixels, equal feedback and tanh at 0, the gains k of W and sqrt(P) of b are attained together. Max
+    pooling sends everything back to one place in four. This is enough to attain the bound of b, but only half of the
+    bound of W.
     """
     net = Net((1, 14, 14), [(Conv2d(1, 3, padding="same"), ops.tanh, pool), (Dense(2),)], rng=rng(0))
     net.W[1][:], net.b[1][:], net.W[2][:], net.b[2][:] = 0, 0.15, 0, 0
@@ -384,9 +393,9 @@ def test_convolutions_come_near_the_corrected_sensitivity(pool, share):
 
 
 def climb(ratio, arrays, *, steps, seed):
-    """The largest ratio that random steps from these arrays reach.
+    """The largest ratio that a random search finds, starting from these arrays.
 
-    A step is accepted if the ratio does not fall, and then changes the arrays.
+    The search accepts a step if the ratio does not fall. An accepted step changes the arrays.
     """
     r, best, size = rng(seed), ratio(), 0.5
     for _ in range(steps):
@@ -405,7 +414,7 @@ def climb(ratio, arrays, *, steps, seed):
 
 
 def unit(raw, beta):
-    """The matrix scaled to the spectral norm beta."""
+    """The matrix, scaled to spectral norm beta."""
     return beta * raw / np.linalg.norm(raw, 2)
 
 
@@ -418,7 +427,7 @@ DFA_SEARCHES = {
 }
 
 
-SEARCHED = ("two layers, tanh", "slope at the top")  # the others are in the slow tier
+SEARCHED = ("two layers, tanh", "slope at the top")  # the slow tier tests the others
 
 
 @pytest.mark.parametrize(
@@ -427,15 +436,16 @@ SEARCHED = ("two layers, tanh", "slope at the top")  # the others are in the slo
 )
 @pytest.mark.verifies("lee2020:sens-total", "lee2020:sens-layerwise", "lee2020:def4", "ours:dfa-sensitivity")
 def test_a_search_comes_near_the_corrected_sensitivity_and_never_above(sizes, phi, settings, top, share):
-    """A search comes near the corrected sensitivity and never above it, for the rule itself.
+    """A search for the rule comes near the corrected sensitivity and never exceeds it.
 
-    The search is over W, b, B of the given norms, and both records. One record of the batch stays.
+    The search is over W, b, B of the given norms, and the two records that differ. One record is the same in both
+    batches.
     """
     net, r = mlp(sizes, phi, rng=rng(0), **settings), rng(1)
     K = sizes[-1]
     raw = [r.normal(size=(n, K)) for n in sizes[1:-1]]
     betas = [0.9, 0.9] if top else [0.9, 0.5]
-    x = r.normal(size=(3, 1, sizes[0]))  # the record that stays, the removed one, the added one
+    x = r.normal(size=(3, 1, sizes[0]))  # the common record, the removed record and the added record
     stays, goes, comes = (np.eye(K)[[label]] for label in (0, 0, 1))
 
     def ratio(adjacency="replace-one"):
@@ -455,9 +465,9 @@ def test_a_search_comes_near_the_corrected_sensitivity_and_never_above(sizes, ph
 
 @pytest.mark.verifies("lee2020:sens-total")
 def test_a_search_goes_above_the_printed_sensitivity_and_not_with_the_slope_at_the_top():
-    """A search exceeds the printed sensitivity, but not with the derivative at the top.
+    """The rule's change exceeds the printed sensitivity, but not with the derivative at the top.
 
-    We use sigmoid and L = 2, and ten random networks each. The printed formula has gamma = 1/4 and beta = 0.9.
+    We use sigmoid, L = 2 and ten random networks for each reading. The printed formula has gamma = 1/4 and beta = 0.9.
     """
     printed = claimed_dfa_sensitivity(L=2, m=1, gamma=0.25, beta=0.9, tau_e=0.1, tau_h=1.0)
     for top, above in (({}, True), ({"top": "slope", "beta_top": 0.9}, False)):
@@ -497,9 +507,9 @@ CNNS = {
 @pytest.mark.parametrize("rule", ["dp_dfa, h", "dp_dfa, z", "dp_hybrid", "dp_sgd"])
 @pytest.mark.verifies("lee2020:conv-dfa", "lee2020:hybrid-sens", "lee2020:def4")
 def test_a_search_on_convolutions_never_goes_above(make, rule):
-    """A search on convolutions never exceeds the bound; it is over the parameters, B and both records.
+    """A search on convolutions never exceeds the bound. It is over the parameters, B and both records.
 
-    `climb` compares every value on the way with the bound.
+    We compare every value that `climb` computes with the bound.
     """
     net, r = make(), rng(1)
     at = rule[-1] if rule.startswith("dp_dfa") else "h"
@@ -558,9 +568,9 @@ def test_a_bound_of_a_layer_is_a_number(name, wrong):
     ],
 )
 def test_no_number_that_is_none_goes_in_or_comes_out(function, sizes):
-    """No argument may be NaN, and no result is NaN: values out of range are refused by name, for every argument.
+    """No argument may be NaN, and no result is NaN. A value out of range is refused with the name of its argument.
 
-    No size of an argument makes a result NaN.
+    We test extreme values of every argument.
     """
     function(**sizes)
     for name in sizes:

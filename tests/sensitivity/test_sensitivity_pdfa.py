@@ -42,7 +42,7 @@ def test_the_law_of_a_column_equals_loops(m, n_in, n_out):
 @pytest.mark.verifies("ohana2021:eq13-index")
 @pytest.mark.parametrize("m, n_in, n_out", [(4, 3, 5), (7, 5, 2)])
 def test_a_column_has_as_many_deviations_as_the_layer_has_units(m, n_in, n_out):
-    """A column has as many deviations as the layer has units: j runs to n_l, the size of g and of the column.
+    """A column has as many standard deviations as the layer has units: j runs to n_l, the size of g and of the column.
 
     n_{l-1} is the number of columns.
     """
@@ -52,7 +52,7 @@ def test_a_column_has_as_many_deviations_as_the_layer_has_units(m, n_in, n_out):
 
 
 def v12(l):
-    """The input of layer l of V-12: u, phi' and h of three records with the literal offset, without g."""
+    """The input of layer l of V-12: u, phi' and h of three records with the printed offset, without g."""
     net, x, y, B = v11()
     z, h = forward(net, x)
     n = h[l - 1].shape[1]
@@ -62,7 +62,7 @@ def v12(l):
 
 @pytest.fixture(scope="module")
 def draws():
-    """4,000 noisy directions of layer 1 of V-12 (3 rows, 4 columns) with sigma = 0.1, from the rule itself."""
+    """4,000 noisy directions of the rule for layer 1 of V-12 (3 rows, 4 columns) with sigma = 0.1."""
     net, x, y, B = v11()
     generator = rng(5)
     one = partial(pdfa, net, x, y, B=B, m=3, sigma=0.1, tau_B=0.5, tau_h_min=0.2, rng=generator)
@@ -72,10 +72,10 @@ def draws():
 @pytest.mark.slow
 @pytest.mark.verifies("ohana2021:eq13", "ohana2021:eq12")
 def test_the_noise_of_the_rule_has_the_law_of_the_column(draws):
-    """The rule's noise has the law of the column: for each entry, the mean is normal and N s^2 / var is chi-squared.
+    """The rule's noise has the law of the column: in each entry, the mean is normal, and N s^2 / var is chi-squared.
 
-    There are 12 entries, two tests each, two sides. A mean that is 0.17 std off, or a variance that is a third off, is
-    missed with probability 1e-6.
+    There are two two-sided tests for each of 12 entries. A mean that is 0.17 std off, or a variance that is a third
+    off, is missed with probability 1e-6.
     """
     f, std = column_law(*v12(1), sigma=0.1)
     n = len(draws)
@@ -89,7 +89,7 @@ def test_the_noise_of_the_rule_has_the_law_of_the_column(draws):
 @pytest.mark.slow
 @pytest.mark.verifies("ohana2021:eq13")
 def test_columns_share_their_noise_and_rows_do_not(draws):
-    """Columns share their noise, but rows do not, by Fisher's z of 18 pairs of columns and 48 of rows.
+    """Columns share their noise, and rows do not, by Fisher's z of 18 pairs of columns and 48 pairs across rows.
 
     Fisher's z of a sample correlation is normal with variance 1 / (n - 3). A z that is 0.17 off is missed with
     probability 1e-6.
@@ -110,9 +110,9 @@ def test_columns_share_their_noise_and_rows_do_not(draws):
 
 @pytest.mark.verifies("ohana2021:eq13")
 def test_the_digits_of_the_shared_noise():
-    """The shared noise has the ledger's digits: in layer 2 of V-12, columns 1 and 2 of row 1 correlate with 0.9961.
+    """The shared noise has the ledger's digits: in layer 2 of V-12, columns 1 and 2 of row 1 have correlation 0.9961.
 
-    So the two columns are nearly one draw.
+    So the two columns have nearly the same noise.
     """
     u, dphi, h = v12(2)
     _, std = column_law(u, dphi, h, sigma=0.1)
@@ -129,7 +129,7 @@ def test_the_covariance_of_a_row_equals_loops_and_has_the_columns_variances():
         for k, other in np.ndindex(6, 6):
             assert_close(C[k, other], 0.09 / 16 * math.fsum(dphi[i, j] ** 2 * h[i, k] * h[i, other] for i in range(4)))
         assert_close(np.diag(C), std[j] ** 2)
-        assert np.linalg.matrix_rank(C) == 4  # of m = 4 records, in 6 columns
+        assert np.linalg.matrix_rank(C) == 4  # the rank is m = 4, for 6 columns
 
 
 # --- bounds on the noise of a column -------------------------------------------------------------------------
@@ -161,9 +161,9 @@ def test_the_bounds_on_a_hold_with_an_entrywise_floor_and_are_attained():
 
 @pytest.mark.verifies("ohana2021:eq14")
 def test_a_floor_on_the_norm_is_no_floor_on_a():
-    """A floor on the norm is no floor on a: rows (c, 0, 0, 0) with c = 0.5 have the norm 0.5 >= tau_h_min = 0.2.
+    """A lower bound of the norm gives none of a: rows (c, 0, 0, 0) with c = 0.5 have norm 0.5 >= tau_h_min = 0.2.
 
-    a = 0 in the columns 2 to 4.
+    In columns 2 to 4, a = 0.
     """
     m, n = 5, 4
     h = clip_entries(np.array([[9.0, 0, 0, 0]] * m), 1 / math.sqrt(n))
@@ -184,7 +184,7 @@ def test_the_offset_as_printed_keeps_the_floor_of_a_for_inputs_that_are_not_nega
     x[:, 0] = 0
     a = deviations(np.full((m, 2), 0.3), clip_entries(offset(x, nu), c))
     assert (a >= low * (1 - 1e-12)).all()
-    x[:, 0] = -nu  # the offset cancels a negative unit
+    x[:, 0] = -nu  # the offset cancels a unit of value -nu
     assert deviations(np.full((m, 2), 0.3), clip_entries(offset(x, nu), c))[:, 0].tolist() == [0, 0]
 
 
@@ -192,15 +192,16 @@ def test_the_offset_as_printed_keeps_the_floor_of_a_for_inputs_that_are_not_nega
 
 
 def moved(old, new, m):
-    """The norm of f(D) - f(D') if one record (u, phi', h) replaces another. The other records cancel."""
+    """The norm of f(D) - f(D') if one record (u, phi', h) replaces another. The terms of all other records cancel."""
     return np.linalg.norm(old[0] * old[1] * old[2] - new[0] * new[1] * new[2]) / m
 
 
 @pytest.mark.verifies("ohana2021:prop2", "ohana2021:pre-eq16")
 def test_a_search_over_replaced_records_comes_up_to_the_sensitivity_and_not_beyond():
-    """A search over replaced records reaches the sensitivity and does not exceed it, by accepted random steps.
+    """A search over replaced records attains the sensitivity and does not exceed it.
 
-    m = 4, n_{l-1} = 5, n_l = 3, tau_B = 0.8, tau_h_max = 1.2, phi' in [0, 1]. A step is accepted if it is better.
+    m = 4, n_{l-1} = 5, n_l = 3, tau_B = 0.8, tau_h_max = 1.2, phi' in [0, 1]. The search takes random steps, and
+    accepts a step if the change becomes larger.
     """
     m, c, r = 4, 1.2 / math.sqrt(5), rng(0)
     bound = column_sensitivity(m=m, n=5, tau_B=0.8, gamma_max=1.0, tau_h_max=1.2)
@@ -225,14 +226,14 @@ def test_a_search_over_replaced_records_comes_up_to_the_sensitivity_and_not_beyo
 
 
 def label_flip(**settings):
-    """PDFA directions on two data sets that differ in one label, and m.
+    """PDFA directions for two data sets that differ in one label, and m.
 
-    The weights are 0, so each output is (1/2, 1/2).
+    All weights are 0, so each output is (1/2, 1/2).
     """
     net = mlp([3, 4, 2], ops.tanh, rng=rng(0))
     for l in (1, 2):
         net.W[l][:], net.b[l][:] = 0, 0
-    net.b[1][:] = 3  # h = tanh(3) > c, so the entries that the top layer reads are clipped to c
+    net.b[1][:] = 3  # h = tanh(3) > c, so the top layer's inputs are clipped to c
     x, y = rng(1).normal(size=(4, 3)), np.eye(2)[[0, 1, 0, 1]]
     other = y.copy()
     other[2] = [0, 1]
@@ -245,9 +246,9 @@ def label_flip(**settings):
 
 @pytest.mark.verifies("ohana2021:prop2")
 def test_a_flipped_label_moves_a_column_of_the_rule_by_exactly_the_sensitivity():
-    """Changing a label changes a column of the top layer by exactly the sensitivity, 2 (0.5) (0.45) / 4.
+    """Another label changes a column of the top layer by exactly the sensitivity, 2 (0.5) (0.45) / 4.
 
-    The errors are (1/2, -1/2) and (-1/2, 1/2), scaled to 0.5, and h_ik = c = 0.9 / 2.
+    The errors (1/2, -1/2) and (-1/2, 1/2) are scaled to norm 0.5, and h_ik = c = 0.9 / 2.
     """
     (one, _), (two, _) = label_flip()
     bound = column_sensitivity(m=4, n=4, tau_B=0.5, gamma_max=1.0, tau_h_max=0.9)
@@ -260,9 +261,9 @@ def test_a_flipped_label_moves_a_column_of_the_rule_by_exactly_the_sensitivity()
 
 @pytest.mark.verifies("ohana2021:prop2")
 def test_a_bias_keeps_the_sensitivity_if_its_input_is_clipped_and_not_otherwise():
-    """A bias satisfies the sensitivity only if its input is clipped: otherwise the change is 2 (0.5) / 4 = 0.25.
+    """The change of a bias is within the sensitivity 0.1125 only if its input is clipped.
 
-    The rule's biases read 1 unless bias="clipped". The sensitivity is 0.1125.
+    Otherwise the change is 2 (0.5) / 4 = 0.25. The bias input of the rule is 1 unless bias="clipped".
     """
     (_, one), (_, two) = label_flip(bias="one")
     assert np.linalg.norm(one[2] - two[2]) == pytest.approx(bias_sensitivity(m=4, tau_B=0.5, gamma_max=1.0), rel=1e-12)
@@ -277,7 +278,7 @@ def test_a_bias_keeps_the_sensitivity_if_its_input_is_clipped_and_not_otherwise(
 
 @pytest.mark.verifies("ohana2021:prop2")
 def test_a_flipped_label_moves_a_hidden_layer_by_exactly_the_sensitivity():
-    """Changing a label changes a hidden layer by exactly the sensitivity.
+    """Another label changes a hidden layer by exactly the sensitivity.
 
     Sigmoid units are at z = 0, where phi' = gamma_max = 1/4. Inputs are clipped to c = 0.9 / sqrt(3).
     """

@@ -1,9 +1,9 @@
-"""Random neighbours under zero-out: no record changes the sum of any rule by more than its mechanism states.
+"""Random neighbours under zero-out: no record changes the sum of a rule by more than the rule's mechanism states.
 
-The test includes every rule of nfa.rules that states a mechanism under zero-out, so a new rule needs no line here. In
-one data set, a record is as it was drawn. In the other, its inputs are NaN, which every rule here counts as 0. The
-oracle is the stated sensitivity alone. The test draws networks, widths, numbers of classes, settings, and records with
-duplicates, zeros and values of any size.
+The test includes every rule of nfa.rules that states a mechanism under zero-out, so a new rule needs no line here. One
+data set contains a random record. In the other data set, the inputs of this record are NaN, which every rule here
+counts as 0. The only oracle is the stated sensitivity. The test draws networks, widths, numbers of classes and
+settings. The records include duplicates, zeros and values of any size.
 """
 
 import math
@@ -23,7 +23,7 @@ from nfa.rules.spec import ALIASES, names, spec
 from tests.oracles.rule_settings import values
 from tests.trust.mechanism_rules import WHERE, coupled, layerwise, taken
 
-ROUNDING = 1e-9  # relative tolerance above the stated sensitivity
+ROUNDING = 1e-9  # relative tolerance for changes above the stated sensitivity
 SOLVED = {"output_perturbation", "objective_perturbation"}
 
 
@@ -42,9 +42,9 @@ def size(rng, low=-2.0, high=2.0):
 
 
 def hyper(rule, net, rng):
-    """Settings of random sizes, chosen by name or by the rule's declaration."""
+    """Random values for the settings, chosen by the setting's name or by the rule's declaration."""
     known = {"m": size(rng), "K": int(rng.integers(1, 4)), "t": float(rng.random()), "net": net, rule.noise: 1.0}
-    # The gradient at the minimiser is at most `tolerance`, so the regulariser has a moderate weight.
+    # The gradient at the minimiser has norm up to `tolerance`, so the regulariser has a moderate weight.
     known |= {"lam": size(rng, -1, 1), "R": size(rng, -1, 1), "tolerance": 1e-8}
     known |= {"B": feedback.draw(net, law="normal", scale=size(rng), rng=rng), "V": layerwise(net)}
     for name in ("C", "tau", "tau_e", "tau_h", "tau_B", "tau_h_max", "L", "sigma"):
@@ -74,7 +74,7 @@ def test_the_walk_finds_the_rules():
 
 
 def network(name, rng):
-    """A network of one to three layers, or with a convolution. Its weights have any size, and some are 0."""
+    """A network of one to three dense layers, or with a convolution. Its weights have any size, and some are 0."""
     activations, classes = [ops.tanh, ops.sigmoid, ops.relu, ops.gelu, ops.identity], int(rng.integers(2, 7))
     losses = [ops.softmax_cross_entropy] if name in SOLVED else [ops.softmax_cross_entropy, ops.squared_error]
     loss, phi = losses[rng.integers(len(losses))], activations[rng.integers(len(activations))]
@@ -110,7 +110,7 @@ def record(shape, rng):
 
 
 def neighbours(name, net, rng):
-    """(x, y, place): a batch, and the place of the record that the other data set zeroes out."""
+    """(x, y, place): a batch, and the place of the record that is zeroed out in the other data set."""
     k = 1 if name == "shuffled_sgd" else int(rng.integers(1, 7))
     x = np.stack([record(net.shape_h[0], rng) for _ in range(k)])
     classes = net.shape_h[net.L][0]
@@ -118,7 +118,7 @@ def neighbours(name, net, rng):
     if net.loss is ops.squared_error:
         y = y * size(rng) if rng.random() < 0.5 else rng.standard_normal(y.shape) * 10.0 ** rng.uniform(-100, 100)
     place = int(rng.integers(k))
-    if rng.random() < 0.3:  # duplicates of the record, with its label or another one
+    if rng.random() < 0.3:  # add duplicates of the record, with the same label or another one
         for other in range(k):
             x[other] = x[place]
             if rng.random() < 0.5:
@@ -127,10 +127,10 @@ def neighbours(name, net, rng):
 
 
 def without_noise(rule, net, own, x, y):
-    """The direction without noise. If a rule draws, it has one draw for each example and its place."""
+    """The direction without noise. If a rule draws for examples, the draw depends only on the place of the example."""
     quiet = {name: no_noise for name in ("add_normal", "add_normal_each") if name in rule.given}
     quiet |= {"weigh": coupled} if "weigh" in rule.given else {}
-    if rule.name in SOLVED:  # from zero weights, because the difference from large weights would be rounded
+    if rule.name in SOLVED:  # large weights would cause a rounded difference
         net = net.copy()
         net.W[1][:], net.b[1][:] = 0, 0
     with np.errstate(all="ignore"):
@@ -139,7 +139,10 @@ def without_noise(rule, net, own, x, y):
 
 
 def stated(rule, net, own):
-    """The largest stated change without noise. For a rule that states a curve, it is that of the twin's minimiser."""
+    """The stated change of the direction without noise.
+
+    For a rule with a curve, its twin's minimiser gives the change.
+    """
     said = rule.release("zero-out", own | {"net": net} | WHERE)
     if isinstance(said, Mechanism):
         return said.sensitivity
@@ -148,7 +151,7 @@ def stated(rule, net, own):
 
 
 def ratio(name, seed):
-    """The change of one random pair, divided by the stated change."""
+    """The change for one random pair of neighbours, divided by the stated change."""
     rng = np.random.default_rng((seed, COUNTED.index(name)))
     rule, net = spec(name), network(name, rng)
     own = hyper(rule, net, rng)
@@ -169,15 +172,15 @@ def ratio(name, seed):
 def test_no_random_pair_moves_further_than_stated(name, pairs):
     ratios = [ratio(name, seed) for seed in range(pairs)]
     assert max(ratios) <= 1 + ROUNDING, (name, int(np.argmax(ratios)))
-    assert max(ratios) > (0.05 if name in SOLVED else 0.5)  # the pairs come near the bound
+    assert max(ratios) > (0.05 if name in SOLVED else 0.5)  # the search is effective
 
 
 @RULES
 @pytest.mark.verifies("ours:zero-out")
 def test_a_record_of_nan_is_the_zero_record(name):
-    """A record of NaN is the zero record: with this record, the sum is that of the other records, up to rounding.
+    """A record of NaN counts as zero: the sum is that of the other records, up to rounding.
 
-    Alone, it gives the result of an empty batch.
+    A batch of this record alone gives the result of an empty batch.
     """
     rule = spec(name)
     for seed in range(20):

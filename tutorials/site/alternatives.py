@@ -1,4 +1,4 @@
-"""A text in place of each picture: what its cell says in its comment "In words". An extension."""
+"""A Sphinx extension that gives each picture an alternative text, from the comment "In words" in its cell."""
 
 import re
 
@@ -8,13 +8,13 @@ WORDS = re.compile(r"^# In words: (.+(?:\n# .+)*)", re.MULTILINE)
 
 
 def setup(app) -> dict:
-    """What Sphinx calls."""
+    """Register the extension with Sphinx."""
     app.connect("doctree-read", _describe)
     return {"parallel_read_safe": True}
 
 
 def in_words(source: str) -> str:
-    """What a cell says of its picture, on one line; nothing if it says nothing."""
+    """The text of the comment "In words" of a cell on one line, or "" without such a comment."""
     found = WORDS.search(source)
     return " ".join(found[1].replace("\n#", " ").split()) if found else ""
 

@@ -1,6 +1,7 @@
-"""Archives that are equal if their files are: sorted names, one time, one set of permissions.
+"""Archives that are equal if their files are equal, because the names are sorted and all times and permissions equal.
 
-``python tutorials/site/archive.py`` packs the built site into one file, ``dist/site.zip``; `make site` does.
+``python tutorials/site/archive.py`` packs the built site into one file, ``dist/site.zip``. `make site` runs this
+script.
 """
 
 import os
@@ -9,20 +10,20 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SITE, ARCHIVE, FOLDER = ROOT / "build" / "site", ROOT / "dist" / "site.zip", "nfa-site"
-TIME = (1980, 1, 1, 0, 0, 0)  # the earliest that an archive can hold
+TIME = (1980, 1, 1, 0, 0, 0)  # the earliest time that an archive can have
 
 
 def add(archive: zipfile.ZipFile, name: str, content: str | bytes) -> None:
-    """Add a file that everybody may read."""
+    """Add a file with read permission for everybody."""
     entry = zipfile.ZipInfo(name, TIME)
     entry.compress_type, entry.create_system, entry.external_attr = zipfile.ZIP_DEFLATED, 3, 0o644 << 16
     archive.writestr(entry, content)
 
 
 def pack(folder: Path, archive: Path, inside: str) -> None:
-    """Write an archive of a folder's files under the name ``inside``; hidden files stay out.
+    """Write an archive of a folder without hidden files. ``inside`` is the folder's name in the archive.
 
-    A reader sees the old archive or the whole new one, never a part.
+    A reader sees the old archive or the whole new archive, but never a part.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The page "Certificates": the files that refute a statement without nfa, whole, and why other items have none."""
+"""The page "Certificates": the files that refute a statement without nfa, and the reasons if there is no file."""
 
 import re
 from pathlib import Path
@@ -36,13 +36,13 @@ state. For these statements, no computation refutes a reading:
 
 
 def label(place: str) -> str:
-    """Of the section with a file: `nfa/papers/lee2020/certificates/eq5.py` has `certificate-lee2020-eq5`."""
+    """The label of a file's section, such as `certificate-lee2020-eq5` for `nfa/papers/lee2020/certificates/eq5.py`."""
     paper, _, name = Path(place).with_suffix("").parts[2:]
     return "certificate-" + re.sub("[^a-z0-9]+", "-", f"{paper}-{name}".lower())
 
 
 def reference(item: Item) -> list[str]:
-    """The line about its certificate in the entry of a statement, where it has one."""
+    """The lines about the certificate in the entry of a statement, or no line without a certificate."""
     if not item.certificate:
         return []
     name = Path(item.certificate).name
@@ -54,7 +54,7 @@ def reference(item: Item) -> list[str]:
 
 
 def page() -> str:
-    """Every file below the statements that it refutes."""
+    """The text of the page. Each file is below the statements that it refutes."""
     lines = [START]
     for paper in documents():
         files: dict[str, list[Item]] = {}

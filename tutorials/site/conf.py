@@ -1,4 +1,4 @@
-"""The site: `make site` builds it from the tutorials above this folder, the ledger, the results and the docstrings."""
+"""The settings of the site. `make site` builds it from the tutorials, the ledger, the results and the docstrings."""
 
 import sys
 from pathlib import Path
@@ -26,7 +26,7 @@ extensions = [
     "alternatives",
     "lighter",
 ]
-# Of the scripts only those named NN_name.py are pages.
+# Only scripts with names like NN_name.py are pages.
 exclude_patterns = ["[!0-9]*.py", "assignments/*", "site/*"]
 html_static_path = ["_static"]
 html_theme = "furo"
@@ -38,7 +38,7 @@ html_js_files = [
 ]
 html_copy_source = False
 
-# The tutorials are percent scripts: read as notebooks, run once, kept until they change.
+# The tutorials are percent scripts. Sphinx reads them as notebooks. A cache keeps each run until the script changes.
 nb_custom_formats = {".py": ["jupytext.reads", {"fmt": "py:percent"}]}
 nb_execution_mode = "cache"
 nb_execution_timeout = 300
@@ -49,25 +49,25 @@ nb_merge_streams = True
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 
-# A copy of MathJax with its fonts inside, so that no page asks another machine for anything.
+# A copy of MathJax with its fonts inside, so that no page loads anything from another machine.
 mathjax_path = "tex-svg-full.js"
 
-smartquotes = False  # -- in a command stays --
+smartquotes = False  # so that -- in a command stays unchanged
 
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 autosummary_generate = True
 napoleon_google_docstring = False
 napoleon_use_rtype = False
-napoleon_use_param = False  # else words in "(m, n_L) array" are taken for names of objects
+napoleon_use_param = False  # otherwise, words in "(m, n_L) array" become names of objects
 napoleon_use_ivar = True
 
 
 def setup(app) -> None:
-    """The captions of the navigation are headings, of which furo does not say the level."""
+    """Add the level of the captions of the navigation, because furo marks them as headings without a level."""
 
     def levels(app, pagename, templatename, context, doctree) -> None:
         tree = context.get("furo_navigation_tree", "")
         context["furo_navigation_tree"] = tree.replace('role="heading"', 'role="heading" aria-level="2"')
 
-    app.connect("html-page-context", levels, priority=900)  # after furo has made it
+    app.connect("html-page-context", levels, priority=900)  # after furo has made the navigation

@@ -1,4 +1,4 @@
-"""The page "Errata": all statements that are not right as printed, the most important ones for users first."""
+"""The page "Errata": all statements that are not right as printed, the most important statements first."""
 
 from certificates_page import reference
 from in_print import items
@@ -41,7 +41,7 @@ HEADINGS = {
 
 
 def errata() -> str:
-    """Every finding, a section a verdict, and on top those that fail with what to do about them."""
+    """The text of the page: the false statements with our advice, then all findings in a section for each verdict."""
     found = ledger.findings(item for paper in documents() for item in items(paper))
     weights = {verdict: [item for item in found if item.verdict == verdict] for verdict in FINDINGS}
     counts = ", ".join(f"{len(those)} [{HEADINGS[verdict].lower()}](#{verdict})" for verdict, those in weights.items())
@@ -59,5 +59,5 @@ def errata() -> str:
 
 
 def first_of_all(item: Item) -> str:
-    """What to do about a statement, in a sentence."""
+    """The first sentence of our advice about a statement."""
     return line(SENTENCE.split(item.use)[0])

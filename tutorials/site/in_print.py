@@ -1,4 +1,4 @@
-"""The statements of a document as print has them: their order, and what somebody types who looks for one."""
+"""The statements of a document in the order of print, and the texts by which readers search for a statement."""
 
 import re
 import tomllib
@@ -20,11 +20,11 @@ def _printed() -> dict[str, dict]:
 
 
 def items(paper: str) -> list[Item]:
-    """The statements of a document in the order of print; those of what is printed nowhere as the ledger has them.
+    """The statements of a document in the order of print or, without a printed document, in the order of the ledger.
 
     Raises
     ------
-    ValueError : if the order misses a statement of the document, or has one twice or of none
+    ValueError : if the order lacks a statement of the document, or has a statement twice or an unknown statement
     """
     found = {item.id.partition(":")[2]: item for item in ledger.items(paper)}
     if paper not in _printed():
@@ -37,14 +37,17 @@ def items(paper: str) -> list[Item]:
 
 
 def names(item: Item) -> list[str]:
-    """What the statement can be asked for, without its document and in small letters: its id and all other names."""
+    """The id and all other names of a statement, without its document and in small letters."""
     own = [name.partition(":")[2].lower() for name in (item.id, *item.aliases)]
     also = _printed().get(item.paper, {}).get("also", {})
     return own + [name for name, those in also.items() if own[0] in those.lower().split()]
 
 
 def pages(item: Item) -> list[int]:
-    """The pages on which it can stand, where its place says on which page a section begins: to the next one's first."""
+    """The possible pages of a statement, if its place names the page on which a section begins.
+
+    The last possible page is the first page of the next section.
+    """
     begins = _sections(item.paper)
     found: set[int] = set()
     for section, _ in PAGES.findall(item.where):
@@ -55,7 +58,7 @@ def pages(item: Item) -> list[int]:
 
 
 def lines(item: Item) -> list[tuple[int, int]]:
-    """The numbered lines of print that its place names, each from and to."""
+    """The ranges (first, last) of printed line numbers in the place of a statement."""
     ranges = [re.split("-| to ", one) for found in LINES.findall(item.where) for one in re.split(" and |, ", found)]
     return [(int(ends[0]), int(ends[-1])) for ends in ranges]
 
@@ -71,7 +74,7 @@ def _number(section: str) -> tuple[int, ...]:
 
 
 def facts(item: Item) -> Iterator[tuple[str, str]]:
-    """What the page's search goes by: names of attributes and their texts."""
+    """The names and texts of the attributes that the search of the page uses."""
     yield "kind", item.kind
     yield "verdict", item.verdict
     yield "names", ";".join(names(item))

@@ -1,4 +1,4 @@
-"""A site that is light to keep and to load: small pictures, short navigation by code, no idle markup. An extension."""
+"""A Sphinx extension that makes the site smaller: small pictures, short navigation on code pages, no unused markup."""
 
 import base64
 import io
@@ -10,15 +10,15 @@ from PIL import Image
 
 CODE_PAGES = ("_modules/", "generated/api/nfa.", "generated/certificates")
 SIGN = re.compile(r'\s*<symbol id="([^"]+)".*?</symbol>', re.DOTALL)
-UNCOLOURED = re.compile(r'<span class="[nwpo]">([^<]*)</span>')  # names, spaces, brackets, operators: no own colour
-AS_IT_STANDS = re.compile(r"(<(pre|script|style|textarea)\b.*?</\2>)", re.DOTALL)  # blanks count in these
+UNCOLOURED = re.compile(r'<span class="[nwpo]">([^<]*)</span>')  # names, spaces, brackets and operators have no colour
+AS_IT_STANDS = re.compile(r"(<(pre|script|style|textarea)\b.*?</\2>)", re.DOTALL)  # elements in which blanks matter
 INDENT = re.compile(r"\s*\n\s*")
 BELOW = re.compile(r'<input [^>]*class="toctree-checkbox".*?</label>|<ul>\s*<li class="toctree-l2.*?</ul>', re.DOTALL)
 
 
 def setup(app) -> dict:
-    """What Sphinx calls."""
-    app.connect("html-page-context", _short_navigation, priority=950)  # after furo has made it
+    """Register the extension with Sphinx."""
+    app.connect("html-page-context", _short_navigation, priority=950)  # after furo has made the navigation
     app.connect("build-finished", _pictures)
     app.connect("build-finished", _markup)
     app.connect("viewcode-follow-imported", _own_code)
@@ -26,7 +26,7 @@ def setup(app) -> dict:
 
 
 def _own_code(app, modname: str | None, attribute: str) -> str | None:
-    """The module itself for what is of a foreign class, such as a partial, whose code needs no page here."""
+    """The module itself for an object of another package's class, such as a partial, because it needs no code page."""
     if modname is None:
         return None
     value = sys.modules.get(modname)
@@ -37,13 +37,13 @@ def _own_code(app, modname: str | None, attribute: str) -> str | None:
 
 
 def smaller(png: bytes) -> bytes:
-    """A picture with the 256 colours that are nearest to its own, if that is smaller.
+    """A picture with the 256 nearest colours, if this picture is smaller.
 
-    Figures have few colours, and their letters' edges shades of them: side by side one does not see a difference.
+    Figures have few colours, and the edges of letters have shades of these colours. So readers see no difference.
     """
     with Image.open(io.BytesIO(png)) as picture:
         whole = picture.convert("RGBA")
-    if whole.getextrema()[3] == (255, 255):  # nothing is seen through
+    if whole.getextrema()[3] == (255, 255):  # no transparent pixel
         few = whole.convert("RGB").quantize(256, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
     else:
         few = whole.quantize(256, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
@@ -52,7 +52,7 @@ def smaller(png: bytes) -> bytes:
 
 
 def smaller_outputs(outputs: list[dict]) -> None:
-    """The same for the pictures among a notebook cell's outputs."""
+    """Make the pictures in the outputs of a notebook cell smaller."""
     for output in outputs:
         data = output.get("data", {})
         if "image/png" in data:
@@ -66,10 +66,10 @@ def _pictures(app, exception) -> None:
 
 
 def lighter(page: str) -> str:
-    """A page without what nobody sees: unused signs of its theme, marks of code without a colour, indents of markup."""
+    """A page without invisible parts: unused icons of the theme, code marks without a colour, indents of the markup."""
     page = SIGN.sub(lambda sign: sign[0] if f'href="#{sign[1]}"' in page else "", page)
     page = UNCOLOURED.sub(r"\1", page)
-    parts = AS_IT_STANDS.split(page)  # beside, a kept part, its tag, beside, ...
+    parts = AS_IT_STANDS.split(page)  # other text, a kept part, its tag, other text, ...
     return "".join(INDENT.sub("\n", beside) + kept for beside, kept in zip(parts[::3], [*parts[1::3], ""], strict=True))
 
 
@@ -82,6 +82,6 @@ def _markup(app, exception) -> None:
 
 
 def _short_navigation(app, pagename, templatename, context, doctree) -> None:
-    """Beside code only the first level: there are hundreds of such pages."""
+    """Keep only the first level of the navigation on code pages, because there are hundreds of them."""
     if pagename.startswith(CODE_PAGES):
         context["furo_navigation_tree"] = BELOW.sub("", context.get("furo_navigation_tree", ""))

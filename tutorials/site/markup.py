@@ -1,4 +1,4 @@
-"""Pieces of MyST Markdown that the pages made of the ledger have in common."""
+"""Pieces of MyST Markdown that all pages made from the ledger use."""
 
 import itertools
 import re
@@ -12,7 +12,7 @@ from nfa.ledger.formulas import DISPLAY, INLINE
 NAMED = re.compile(rf"(?<!--eq )(?<!--bound )\b({PAPER}:[A-Za-z0-9.%-]*[A-Za-z0-9])")  # not in a command
 ITEM = re.compile(r" +(\d+\.|\([A-Z0-9]\)) ")  # the first line of a list
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|$~&])")
-OPENS = re.compile(r"^(\d*)([-+%=:(]|[.)](?= ))")  # a list, a comment, a heading, a definition, a label
+OPENS = re.compile(r"^(\d*)([-+%=:(]|[.)](?= ))")  # start of a list, a comment, a heading, a definition or a label
 
 
 def anchor(id: str) -> str:
@@ -21,7 +21,7 @@ def anchor(id: str) -> str:
 
 
 def link(name: str, id: str = "") -> str:
-    """A link to a statement, by its id or, with the id beside it, another name for it."""
+    """A link to a statement with its id as the text, or with another name if ``id`` is given too."""
     return f"{{ref}}`{name} <{anchor(id or name)}>`"
 
 
@@ -31,12 +31,12 @@ def badge(verdict: str) -> str:
 
 
 def escape(text: str) -> str:
-    """Text that Markdown shows as it is."""
+    """The text with escapes, so that Markdown shows it unchanged."""
     return SPECIAL.sub(r"\\\1", text)
 
 
 def linked_ids(text: str) -> str:
-    """Text as it is, but for ids of statements, which become links."""
+    """The text unchanged, except that ids of statements become links."""
     parts = NAMED.split(text)
     parts[::2] = map(escape, parts[::2])
     parts[1::2] = [link(name, ledger.find(name).id) for name in parts[1::2]]
@@ -44,7 +44,7 @@ def linked_ids(text: str) -> str:
 
 
 def line(text: str, *, linked: bool = True) -> str:
-    """Running text of the ledger on one line, whatever sign it begins with; what stands between $ is typeset."""
+    """Running text of the ledger on one line, with typeset formulas. Its first character opens no Markdown block."""
     parts = INLINE.split(" ".join(text.split()))
     parts[::2] = map(linked_ids if linked else escape, parts[::2])
     parts[1::2] = (f"${latex}$" for latex in parts[1::2])
@@ -52,9 +52,9 @@ def line(text: str, *, linked: bool = True) -> str:
 
 
 def prose(text: str, *, linked: bool) -> str:
-    """Paragraphs of the ledger, in which ids become links and formulas, apart or in a sentence, are typeset.
+    """Paragraphs of the ledger with typeset formulas and, with ``linked``, links in place of ids.
 
-    Other lines that begin with spaces are a list, or are shown as they stand.
+    Other lines that begin with spaces are a list, or are shown unchanged.
     """
     blocks: list[str] = []
     before, *formulas = DISPLAY.split(INLINE.sub(lambda found: " ".join(found[0].split()), text))
@@ -81,7 +81,7 @@ def _paragraphs(text: str, linked: bool) -> Iterator[str]:
 
 
 def listed(lines: list[str], linked: bool) -> Iterator[str]:
-    """Items that begin as far left as the first one: 1., 2. or (A), (B); what is further right goes on."""
+    """Items 1., 2. or (A), (B) with the indent of the first line. Lines with a larger indent continue an item."""
     depth = len(lines[0]) - len(lines[0].lstrip())
     begins = [at for at, one in enumerate(lines) if len(one) - len(one.lstrip()) == depth]
     for first, last in itertools.pairwise([*begins, len(lines)]):

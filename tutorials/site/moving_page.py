@@ -1,4 +1,4 @@
-"""The page "Pictures that move": what nfa computes for them, once a build, and the static picture beside each."""
+"""The page "Pictures that move": the values that nfa computes for them in each build, and a static version of each."""
 
 import json
 import warnings
@@ -23,12 +23,12 @@ from nfa.train import train
 
 ORDERS = np.arange(2, 257)
 SEEDS = (1, 2)
-START = {"z": 1.0, "q": 0.01, "delta": 1e-5}  # where the sliders stand at first
+START = {"z": 1.0, "q": 0.01, "delta": 1e-5}  # first positions of the sliders
 STEPS = np.unique(np.geomspace(1, 10_000, 81).round().astype(int))
 
 
 def epsilons(z: float, q: float, delta: float, steps: int) -> list[float]:
-    """What each theorem of the first picture says, in its order; the script on the page has the same formulas.
+    """The epsilons from the theorems of the first picture, in its order. The script of the page has the same formulas.
 
     Source: [mironov2019:sec3.3] [canonne2020:prop12] [mironov2017:prop3] [wbk2019:thm9]
     """
@@ -39,7 +39,7 @@ def epsilons(z: float, q: float, delta: float, steps: int) -> list[float]:
     )
     curves = [(poisson, "canonne2020"), (poisson, "mironov2017"), (drawn, "canonne2020"), (whole, "canonne2020")]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", rdp.OrderAtGridEnd)  # the page says that the orders are whole, from 2 on
+        warnings.simplefilter("ignore", rdp.OrderAtGridEnd)  # the page states that the orders are whole numbers from 2
         return [
             rdp.to_dp(ORDERS, steps * np.minimum(curve, whole), delta=delta, conversion=conversion)[0]
             for curve, conversion in curves
@@ -111,7 +111,7 @@ def _degrees(cosine: float) -> float:
 
 
 def page(folder: Path) -> str:
-    """The page; its static pictures go into the folder."""
+    """The text of the page. The function writes the static pictures into the folder."""
     span, angles = _span(), _angles()
     folder.mkdir(parents=True, exist_ok=True)
     for name, draw in (("epsilon", _draw_epsilon), ("span", partial(_draw_span, span)),
@@ -121,7 +121,7 @@ def page(folder: Path) -> str:
         written = BytesIO()
         figure.savefig(written, format="png", dpi=110, metadata={"Software": None})
         path = folder / f"moving-{name}.png"
-        if not path.exists() or path.read_bytes() != written.getvalue():  # else Sphinx would copy it again
+        if not path.exists() or path.read_bytes() != written.getvalue():  # otherwise, Sphinx would copy it again
             path.write_bytes(written.getvalue())
     start = {"names": NAMES, "orders": [int(ORDERS[0]), int(ORDERS[-1])]} | START
     known = {"EPSILON": start, "SPAN": span, "ANGLES": angles}

@@ -1,7 +1,7 @@
-"""Every tutorial as a notebook to take along, as the build has run it, and all of them in one archive. An extension.
+"""A Sphinx extension that offers every tutorial as a notebook with outputs, and all notebooks in one archive.
 
-Nothing is run again: outputs come from the cache that the pages come from. What only the site understands, links to its
-own pages, becomes plain text or a link to the other notebook. Exercises have an empty cell each; solutions are apart.
+Nothing is run again, because outputs come from the cache of the pages. Links to other pages of the site become plain
+text or links to other notebooks. Each exercise gets an empty cell. Solutions have their own notebooks.
 """
 
 import re
@@ -40,7 +40,7 @@ run too. Names like lee2020:eq5 are statements of a paper: .venv/bin/nfa eq lee2
 
 
 def setup(app) -> dict:
-    """What Sphinx calls."""
+    """Register the extension with Sphinx."""
     app.connect("doctree-read", _apart)
     app.connect("html-page-context", _linked)
     app.connect("build-finished", _write)
@@ -48,18 +48,18 @@ def setup(app) -> dict:
 
 
 def names() -> list[str]:
-    """The tutorials, without their endings."""
+    """The names of the tutorials, without file extensions."""
     return sorted(path.stem for path in TUTORIALS.glob("[0-9][0-9]_*.py"))
 
 
 def _apart(app, doctree) -> None:
-    """Solutions are in no list of the navigation."""
+    """Mark pages of solutions as orphans, because they are in no list of the navigation."""
     if app.env.docname.removeprefix(f"{SOLUTIONS}/") in names() and app.env.docname not in names():
         app.env.metadata[app.env.docname]["orphan"] = True
 
 
 def _linked(app, pagename, templatename, context, doctree) -> None:
-    """Links at the top of a tutorial's page, and from its solutions to it."""
+    """Add links to the notebooks and the solutions at the top of a tutorial's page."""
     if pagename in names():
         notebook = f'<a href="{FOLDER}/{pagename}.ipynb" download>this page as a notebook, run</a>'
         every = f'<a href="{FOLDER}/{ARCHIVE}" download>all of them, with data and set-up</a>'
@@ -73,12 +73,12 @@ def _write(app, exception) -> None:
 
 
 def write(folder: Path, cache: Path) -> None:
-    """Write notebooks and archive into a folder; the archive has the wheel that `make wheel` made.
+    """Write the notebooks and the archive into a folder. The archive has the wheel that `make wheel` made.
 
     Raises
     ------
     FileNotFoundError : if there is not exactly one wheel
-    KeyError : if the cache has no run of a tutorial as it stands
+    KeyError : if the cache has no run of the present version of a tutorial
     """
     wheels = sorted(WHEELS.glob("*.whl"))
     if len(wheels) != 1:
@@ -95,7 +95,10 @@ def write(folder: Path, cache: Path) -> None:
 
 
 def to_take(run: nbformat.NotebookNode, up: str = "") -> nbformat.NotebookNode:
-    """A notebook without what only the site reads, with an empty cell below each exercise; ``up`` leads to others."""
+    """A notebook without markup of the site, with an empty cell below each exercise.
+
+    ``up`` is the relative path from the notebook to the folder of the tutorials.
+    """
     cells = []
     for cell in run.cells:
         smaller_outputs(cell.get("outputs", []))
@@ -112,7 +115,7 @@ def to_take(run: nbformat.NotebookNode, up: str = "") -> nbformat.NotebookNode:
 
 
 def _exercises(source: str) -> list[nbformat.NotebookNode]:
-    """The cell of the exercises as a cell for each, an empty one below it, and one for what follows them."""
+    """The cells of the exercises: a text and an empty cell for each exercise, and a cell for the text after them."""
     before, heading, rest = source.partition("## Exercises")
     listed, line, after = rest.partition("\n## ")
     first, *exercises = EXERCISE.split(listed)
@@ -125,13 +128,13 @@ def _exercises(source: str) -> list[nbformat.NotebookNode]:
 
 
 def _box(box: re.Match[str]) -> str:
-    """A box in plain Markdown: its title, and its text as a quotation."""
+    """A box in plain Markdown, with its title and its text as a quotation."""
     text = f"**{box[3] or box[2].capitalize()}**\n\n{OPTION.sub('', box[4]).strip()}"
     return "\n".join(f"> {line}".rstrip() for line in text.split("\n"))
 
 
 def _plain(role: re.Match[str], up: str) -> str:
-    """A role in plain Markdown: a link where it leads to a notebook, else its text; an id as `nfa eq` takes it."""
+    """A role in plain Markdown: a link to a notebook, an id as code for `nfa eq`, or the text of the role."""
     shown, _, target = " ".join(role[2].split()).partition(" <")
     target = (target.removesuffix(">") or shown).lstrip("/")
     shown = shown.lstrip("/")

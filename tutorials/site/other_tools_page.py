@@ -1,4 +1,4 @@
-"""The page "What users of other tools met", from the log beside this file: public reports, each tried on nfa."""
+"""The page "What users of other tools met", from the log next to this file. We tried each public report with nfa."""
 
 import tomllib
 from pathlib import Path
@@ -28,7 +28,7 @@ def entries() -> list[dict[str, Any]]:
 
 
 def page() -> str:
-    """The page: how many reports have which outcome, then a table for each kind of tool."""
+    """The text of the page: the number of reports with each outcome, then a table for each kind of tool."""
     found = entries()
     counts = [
         f"- {text}: {sum(one['outcome'] == outcome for one in found)}"

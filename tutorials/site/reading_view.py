@@ -1,7 +1,7 @@
-"""The page of a document, to be read beside it: what it says on the left, the lines that compute it on the right.
+"""The page of a document, to be read next to the document: claims on the left, the lines of code on the right.
 
-Below each statement stands what we found of it; numbers and tests are folded away, and whole functions a link further.
-``_static/reading_view.js`` adds a search by printed number, filters, and the same mark to a term and its code.
+Below each statement are our findings. Numbers and tests are folded, and links lead to the whole functions.
+``_static/reading_view.js`` adds a search by printed number, filters, and the same mark for a term and its code.
 """
 
 import importlib
@@ -24,12 +24,12 @@ from nfa.ledger.lines import lines_of, runs
 
 TUTORIALS = Path(__file__).parents[1]
 NOTATION = TUTORIALS.parent / "nfa" / "NOTATION.md"
-HALF = 60  # columns of a formula in a terminal that are as wide as half of the page
+HALF = 60  # columns of a formula in a terminal with the width of half a page
 SENTENCE = re.compile(r"(?<=[.?!])[ \n]+(?=[A-Z])")
 
 
 def named(header: Header) -> str:
-    """The id of a document and how one cites it: ``lee2020: Lee & Kifer (2020)``."""
+    """The id and the citation of a document, such as ``lee2020: Lee & Kifer (2020)``."""
     family = [author.split()[-1] for author in header.authors]
     who = {1: family[0], 2: " & ".join(family)}.get(len(family), f"{family[0]} et al.")
     if header.authors[0].startswith("anonymous"):
@@ -38,7 +38,7 @@ def named(header: Header) -> str:
 
 
 def document(name: str, headers: list[Header], items: list[Item]) -> str:
-    """The page of one document: which version was judged, a table of the statements, then each of them."""
+    """The page of one document: the judged version, a table of the statements, then each statement."""
     lines = ["---", "hide-toc: true", "---", f"# {name}", ""]
     for header in headers:
         lines += [f"**{escape(header.title)}**, {escape(', '.join(header.authors))}. {escape(header.version)}.", ""]
@@ -58,7 +58,7 @@ def document(name: str, headers: list[Header], items: list[Item]) -> str:
 
 
 def symbols(papers: list[str]) -> list[str]:
-    """What NOTATION.md says of the letters of all papers and of these ones, folded away; nothing if it has none."""
+    """The folded symbol tables of NOTATION.md for all papers and for these papers, or no line without such tables."""
     _, *sections = re.split("^## ", NOTATION.read_text(encoding="utf-8"), flags=re.MULTILINE)
     tables = {title: text.strip() for title, _, text in (section.partition("\n") for section in sections)}
     own = [text for title, text in tables.items() if any(f"(`{paper}`)" in title for paper in papers)]
@@ -71,14 +71,14 @@ def symbols(papers: list[str]) -> list[str]:
 
 
 def essentials(header: Header, title: str) -> list[str]:
-    """What a user of a document must know, with links to what is said of it."""
+    """The main points for users of a document, with links to statements."""
     if not header.essentials:
         return []
     return [f"**{title}**", "", *(f"- {line(text)}" for text in header.essentials), ""]
 
 
 def statement(item: Item) -> list[str]:
-    """One statement: claim and code side by side, what we find in a sentence, the rest folded away."""
+    """One statement: claim and code next to each other, our findings in a few sentences, and the rest folded."""
     lines = [*(f"({anchor(name)})=" for name in (item.id, *item.aliases)), f"## {escape(item.id)}", ""]
     known = " ".join(f'data-{name}="{escape_html(text)}"' for name, text in facts(item))
     lines += [f'<div class="facts" {known}></div>', ""]
@@ -107,12 +107,12 @@ def statement(item: Item) -> list[str]:
 
 
 def said(item: Item) -> list[str]:
-    """What the document says, all of it in our words."""
+    """The claim of the document in our words."""
     return [f"**The claim.** {prose(_marked(item), linked=True)}"]
 
 
 def _first_sentences(text: str) -> tuple[str, str]:
-    """As many sentences as say something, and the rest; a formula or a list ends them."""
+    """The first sentences of a text, of at least 80 characters or up to a formula or list, and the rest."""
     ends = list(SENTENCE.finditer(text))
     for end, after in zip(ends, [*ends[1:], None], strict=False):
         sentence = text[end.start() : after.start() if after else None]
@@ -122,7 +122,7 @@ def _first_sentences(text: str) -> tuple[str, str]:
 
 
 def _contents(item: Item, rest: str) -> str:
-    """What is folded away below a statement."""
+    """The heading of the folded part below a statement."""
     parts = [("further", bool(rest)), ("numbers", bool(item.number)), ("how to check it", bool(item.check))]
     parts += [("tests", bool(item.tests))]
     return ", ".join(name for name, there in parts if there).capitalize()
@@ -134,13 +134,13 @@ def _marked(item: Item) -> str:
 
 
 def printed(item: Item) -> list[str]:
-    """The formulas of a statement as its document sets them, one after the other; nothing if it has none."""
+    """The formulas of a statement as printed, one after the other, or no line without formulas."""
     formulas = [line for latex in item.printed for line in ("$$", typeset(latex, item.terms), "$$", "")]
     return ["**As printed.**", "", *formulas] if formulas else []
 
 
 def computed(item: Item) -> list[str]:
-    """The lines that are the statement, and which term of it is what in them; else where it is computed."""
+    """Links to the code of a statement, the lines that compute it, and a list of its terms in the code."""
     lines: list[str] = []
     for entry in item.code:
         lines += [source(entry), ""]
@@ -156,7 +156,7 @@ def computed(item: Item) -> list[str]:
 
 
 def source(entry: str) -> str:
-    """A link to the source of an object, which the site shows by the module if that has a public function or class."""
+    """A link to the source of an object. The site shows a module's source if it has a public function or class."""
     module, _, name = entry.partition(":")
     file, line, _ = ledger.source_of(entry)
     of_module = vars(importlib.import_module(module)).items()
@@ -164,13 +164,13 @@ def source(entry: str) -> str:
         return f"`{name}`, {file}:{line}"
     target = f"../../_modules/{module.replace('.', '/')}.html"
     first = name.partition(".")[0]
-    if not first.startswith("_") and not first.isupper():  # of these the site has no places
+    if not first.startswith("_") and not first.isupper():  # the site has no anchors for these names
         target += f"#{first}"
     return f'`{name}`, <a href="{target}">{file}:{line}</a>'
 
 
 def taught(item: Item) -> list[str]:
-    """The tutorial of a statement, and the cell in it that shows what is wrong, where one is labelled."""
+    """The link to the tutorial of a statement, or to the labelled cell of the tutorial that shows the error."""
     if not item.tutorial:
         return []
     page, label = f"{{doc}}`/{Path(item.tutorial).stem}`", f"shown-{anchor(item.id)}"
@@ -180,7 +180,7 @@ def taught(item: Item) -> list[str]:
 
 
 def fields(item: Item, without: tuple[str, ...] = ()) -> list[str]:
-    """What is claimed, what is right, the number and how to check it."""
+    """The claim, our finding, our advice, the number and the check of a statement, without some of these fields."""
     titles = {
         "claims": "The claim",
         "right": "What we find",

@@ -1,7 +1,7 @@
-"""Links of the pages, which the repository shows too: there they lead to a file, here to the page made of it.
+"""A Sphinx extension for links that lead to a file in the repository and to the page of this file on the site.
 
-A page is Markdown that a forge shows as it is, so its links name what the repository has: ``../nfa/papers`` is a folder
-there. The site has pages made of such files and folders. An extension.
+A page is Markdown that a forge shows unchanged, so its links name files and folders of the repository, such as
+``../nfa/papers``. The site has pages that are made from such files and folders.
 """
 
 import re
@@ -15,7 +15,7 @@ LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\((\.\./[^)\s]*|site/[^)\s]*)\)
 STATEMENT = re.compile(rf"{PAPER}:[A-Za-z0-9.%-]+")
 STATEMENTS = (r"\.\./nfa/papers/(\w+)/statements\.toml", r"generated/papers/\1.md")
 ELSEWHERE = (r"\.\./nfa/ledger/external\.toml", "generated/papers/external.md")
-# What a link to the repository names, and the page: the first that fits.
+# Pairs of a pattern for a link to the repository and the page on the site. The first match counts.
 PAGES = (
     STATEMENTS,
     ELSEWHERE,
@@ -29,24 +29,25 @@ PAGES = (
     (r"\.\./results#trust", "generated/trust.md"),
     (r"site/other_tools\.toml", "generated/other_tools.md"),
 )
-SET = re.compile(r"\.\./nfa/course/sets/(\w+)/goals\.md")  # whose label is in the page of all sets
+SET = re.compile(r"\.\./nfa/course/sets/(\w+)/goals\.md")  # the label of a set is in the page of all sets
 
 
 def setup(app) -> dict:
-    """What Sphinx calls."""
+    """Register the extension with Sphinx."""
     app.connect("source-read", _read)
     return {"parallel_read_safe": True}
 
 
 def _read(app, docname: str, source: list[str]) -> None:
-    if "/" not in docname:  # what the site makes itself has links of the site
+    if "/" not in docname:  # generated pages already have links of the site
         source[0] = on_the_site(source[0])
 
 
 def on_the_site(text: str) -> str:
-    """The text of a page with its links to the repository as links to pages, where the site has one.
+    """The text of a page, with links to pages of the site in place of links to the repository.
 
-    A link that is named as a statement leads to the statement itself.
+    A link stays unchanged if the site has no such page. If the text of a link is the id of a statement, the new link
+    leads to the statement itself.
 
     Examples
     --------

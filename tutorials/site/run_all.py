@@ -1,7 +1,7 @@
-"""Run every tutorial and every page of solutions, as many at a time as there are cores, for the build to find them run.
+"""Run all tutorials and all pages of solutions on all cores, so that the build finds their outputs in the cache.
 
-``python tutorials/site/run_all.py`` from the root of the repository; `make site` does. What has not changed is not run
-again. Sphinx by itself would run one after the other.
+Run ``python tutorials/site/run_all.py`` from the root of the repository. `make site` does this. Scripts that have not
+changed are not run again. Sphinx alone would run one script after the other.
 """
 
 import os
@@ -18,8 +18,8 @@ from nbclient import NotebookClient
 
 TUTORIALS = Path(__file__).parents[1]
 CACHE = TUTORIALS.parent / "build" / "tutorials"
-SECONDS = 300  # that a cell may take
-# Of those that take longest, so that none of them is the last to begin.
+SECONDS = 300  # largest time of a cell
+# The slowest scripts run first, so that none of them begins last.
 FIRST = (
     "13_your_own_rule",
     "12_auditing",
@@ -31,17 +31,17 @@ FIRST = (
 
 
 def scripts() -> list[Path]:
-    """Every script that is a page."""
+    """All scripts that are pages."""
     return sorted([*TUTORIALS.glob("[0-9][0-9]_*.py"), *TUTORIALS.glob("solutions/[0-9][0-9]_*.py")])
 
 
 def read(script: Path) -> nbformat.NotebookNode:
-    """A script as a notebook."""
+    """The notebook of a script."""
     return jupytext.read(script, fmt="py:percent")
 
 
 def missing(cache: JupyterCacheAbstract) -> list[Path]:
-    """The scripts that have not been run as they stand, the longest first."""
+    """The scripts without a run of their present version in the cache, the slowest first."""
     found = []
     for script in scripts():
         try:
@@ -52,17 +52,17 @@ def missing(cache: JupyterCacheAbstract) -> list[Path]:
 
 
 def run(script: Path) -> tuple[Path, nbformat.NotebookNode, float]:
-    """A script's notebook, run in its folder, and how many seconds that took."""
+    """A script, its notebook after a run in the script's folder, and the seconds of the run."""
     start, notebook = time.perf_counter(), read(script)
     resources = {"metadata": {"path": str(script.parent)}}
     quiet = {"timeout": SECONDS, "resources": resources, "extra_arguments": ["--log-level=ERROR"]}
-    # Times of cells would be part of what a notebook is found by.
+    # We do not record times of cells, because they would become part of the key in the cache.
     NotebookClient(notebook, record_timing=False, **quiet).execute()
     return script, notebook, time.perf_counter() - start
 
 
 def main() -> None:
-    """Run what is missing; an error in a cell ends it with that cell's traceback."""
+    """Run the scripts that are missing in the cache. An error in a cell ends the program with the cell's traceback."""
     cache = get_cache(str(CACHE))
     with ThreadPoolExecutor(os.process_cpu_count() if sys.version_info >= (3, 13) else os.cpu_count()) as pool:
         for script, notebook, seconds in pool.map(run, missing(cache)):

@@ -1,8 +1,8 @@
-"""The pages that are made and not written: statements, errata, experiments, problem sets, API. A Sphinx extension.
+"""A Sphinx extension that generates pages: statements, errata, experiments, problem sets and API.
 
-Everything goes to ``generated/`` beside the tutorials before the build reads it: the ledger's TOML is the only place
-where a statement is written down, ``results/`` the only place of a measured number, a docstring of a contract, and
-``goals.md`` of what a problem set is for.
+The pages are written to ``generated/`` next to the tutorials before the build reads them. Each fact has one source.
+Statements are in the ledger's TOML, and measured numbers are in ``results/``. Contracts are in docstrings, and the
+goals of a problem set are in ``goals.md``.
 """
 
 import ast
@@ -35,15 +35,15 @@ FIELDS = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "Warns")
 
 
 def setup(app) -> dict:
-    """What Sphinx calls: the pages are made now, and ids in docstrings become links while they are read."""
+    """Make the pages, and register the function that turns ids in docstrings into links."""
     make()
-    app.add_lexer("mermaid", TextLexer)  # which a page of the repository draws, and this site shows as it is written
+    app.add_lexer("mermaid", TextLexer)  # the repository draws these diagrams; the site shows their text
     app.connect("autodoc-process-docstring", as_written, priority=400)  # before napoleon reads them
     return {"parallel_read_safe": True}
 
 
 def make() -> None:
-    """Write every page below ``generated/``, and take away those that nothing makes any more."""
+    """Write all pages below ``generated/``, and delete other pages there."""
     pages = {
         "errata.md": errata(),
         "certificates.md": certificates_page(),
@@ -56,7 +56,7 @@ def make() -> None:
     for name, text in pages.items():
         path = OUT / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        if not path.exists() or path.read_text(encoding="utf-8") != text:  # else Sphinx would read it again
+        if not path.exists() or path.read_text(encoding="utf-8") != text:  # otherwise, Sphinx would read it again
             path.write_text(text, encoding="utf-8")
     for path in sorted(OUT.rglob("*.md")):
         if path.relative_to(OUT).as_posix() not in pages:
@@ -67,7 +67,7 @@ def make() -> None:
 
 
 def papers() -> dict[str, str]:
-    """A page for each document, and one that counts the verdicts."""
+    """A page for each document, and an index page with the counts of the verdicts."""
     counts = ledger.coverage()
     used = [verdict for verdict in VERDICTS if any(counts[paper].get(verdict) for paper in counts)]
     others = [paper for paper in counts if paper not in (*documents(), OURS)]
@@ -121,10 +121,10 @@ def papers() -> dict[str, str]:
 
 
 def experiments() -> dict[str, str]:
-    """A page for each report in ``results/``: our numbers beside the papers'."""
+    """A page for each report in ``results/``, with our numbers next to the numbers of the papers."""
     pages = {}
     for report in sorted((ROOT / "results").glob("*/*REPORT.md")):
-        prefix = report.name.removesuffix("REPORT.md")  # of an experiment that shares another's folder
+        prefix = report.name.removesuffix("REPORT.md")  # if it shares the folder of another experiment
         name = f"{report.parent.name}-{prefix}".rstrip("-")
         text = report.read_text(encoding="utf-8")
         title = text.partition("\n")[0].removeprefix("# ").replace("[", "(").replace("]", ")")
@@ -157,7 +157,7 @@ def experiments() -> dict[str, str]:
 
 
 def sets() -> str:
-    """What each problem set is about, for students too: its goals and statements, nothing of its solutions."""
+    """The page of the problem sets for teachers and students, with goals and statements but without solutions."""
     every = [problem_sets.load(SETS / name) for name in names()]
     labels = {one.name: one.name.replace("_", "-") for one in every}
     rows = [
@@ -182,7 +182,7 @@ def sets() -> str:
 
 
 def goals(name: str) -> tuple[str, str, str]:
-    """Of a set's ``goals.md`` the title, the paragraph below it, with links to tutorials, and the list of goals."""
+    """The title, the first paragraph with links to tutorials, and the list of goals in the ``goals.md`` of a set."""
     text = (SETS / name / "goals.md").read_text(encoding="utf-8")
     found = re.match(r"# (.+)\n\n((?s:.*?))\n\n## What a student can do afterwards\n\n((?s:.*?))\n\n## ", text)
     if found is None:
@@ -202,7 +202,7 @@ def api() -> dict[str, str]:
     found = {_module(path): path for path in files if (path.parent / "__init__.py").exists()}
     modules = sorted(filter(_documented, found))
     options = "   :members:\n   :ignore-module-all:"
-    orphan = "---\norphan: true\n---\n"  # else the navigation of every page would name all of them
+    orphan = "---\norphan: true\n---\n"  # otherwise, the navigation of every page would list all modules
     pages = {f"api/{m}.md": f"{orphan}# {m}\n\n```{{eval-rst}}\n.. automodule:: {m}\n{options}\n```\n" for m in modules}
     about = """These pages describe every public module, function and class. The ids after "Source" are links to the
 statements of the papers and to our verdicts. You can begin with these modules: {mod}`nfa.rules.dfa` is a rule, and
@@ -214,13 +214,13 @@ statements of the papers and to our verdicts. You can begin with these modules: 
 
 
 def _first_sentence(path: Path) -> str:
-    """What the first paragraph of a module's docstring says of it."""
+    """The first paragraph of a module's docstring, on one line."""
     first = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").split("\n\n")[0]
     return escape(" ".join(first.split())).replace("\\`", "`")
 
 
 def _module(path: Path) -> str:
-    """The module of a file; ``kernels`` and ``data`` are `nfa.kernels` and `nfa.data`."""
+    """The module of a file. ``kernels`` and ``data`` are `nfa.kernels` and `nfa.data`."""
     parts = path.relative_to(ROOT).with_suffix("").parts
     parts = parts if parts[0] == "nfa" else ("nfa", *parts)
     return ".".join(parts).removesuffix(".__init__")
@@ -231,9 +231,10 @@ def _documented(module: str) -> bool:
 
 
 def as_written(app, what, name, obj, options, lines: list[str]) -> None:
-    """Docstrings are read in a terminal too, so bars, stars and a last _ mean themselves; ids become links.
+    """Escape bars, stars and a final _ in docstrings, and turn ids into links.
 
-    A line ``name : what it is`` is turned into a term and its explanation: what follows the colon is a sentence.
+    Docstrings are also read in a terminal, so they contain these characters without escapes. A line ``name : text``
+    becomes a term and its explanation.
     """
     shown: list[str] = []
     formula, fields = False, False
@@ -255,7 +256,7 @@ def as_written(app, what, name, obj, options, lines: list[str]) -> None:
 
 
 def _statement(match: re.Match) -> str:
-    """A link in place of a quoted id, where that is a statement and not the name of an experiment."""
+    """A link in place of a quoted id, or the text itself if the id is not that of a statement."""
     try:
         return link(match[1], ledger.find(match[1]).id)
     except ValueError:

@@ -1,19 +1,19 @@
-"""The terms of a formula that have a counterpart in the code, each with a mark of its own around it."""
+"""Marks around the terms of a formula that have a counterpart in the code, with a different mark for each term."""
 
 import re
 from collections.abc import Iterable
 
-PLACES = 0xE100  # signs that no formula has, for marks that are set one after the other
+PLACES = 0xE100  # the first of the characters that replace marks until all are set; no formula has them
 TAG = re.compile(r" *\\tag{([^}]*)}")
 
 
 def marked(latex: str, terms: Iterable[tuple[str, str]]) -> str:
-    r"""A formula with ``\class{term-k}{...}`` around the k-th of the terms, where it has that term; longest first.
+    r"""A formula with ``\class{term-k}{...}`` around the k-th term if it has this term. The longest terms come first.
 
     Parameters
     ----------
-    latex : str, without its dollars
-    terms : pairs of a term and what it is in the code; those that are not between ``$`` stand in no formula
+    latex : str, without dollar signs
+    terms : pairs of a term and its code. Terms that are not between ``$`` are in no formula
 
     Examples
     --------
@@ -30,14 +30,14 @@ def marked(latex: str, terms: Iterable[tuple[str, str]]) -> str:
 
 
 def where(term: str, latex: str) -> tuple[int, int] | None:
-    r"""Where a formula has a term for the first time: ``m`` is no part of ``\gamma``, nor ``\phi`` of ``\phiv``."""
+    r"""The first place of a term in a formula. ``m`` is no part of ``\gamma``, and ``\phi`` is no part of ``\phiv``."""
     ends = r"(?![A-Za-z])" if re.search(r"\\[A-Za-z]+$", term) else ""
-    for found in re.finditer(rf"({re.escape(term)}){ends}|\\[A-Za-z]+", latex):  # names are passed over
+    for found in re.finditer(rf"({re.escape(term)}){ends}|\\[A-Za-z]+", latex):  # the second alternative skips names
         if found[1]:
             return found.span(1)
     return None
 
 
 def typeset(latex: str, terms: Iterable[tuple[str, str]] = ()) -> str:
-    """A formula for the site: its terms marked, and behind it the number that stands beside it in print."""
+    """A formula for the site with marked terms, followed by its printed number."""
     return TAG.sub(r"\\qquad\\text{(\1)}", marked(latex, terms))

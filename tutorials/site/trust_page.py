@@ -1,4 +1,4 @@
-"""The page "How far you can trust this": our tests of the code, from the files that they wrote into ``results/``."""
+"""The page "How far you can trust this": the results of our tests of the code, from their files in ``results/``."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -26,7 +26,7 @@ END = """## Limits of these tests
 
 
 def trust() -> str:
-    """The page, with a section for every file of figures that this copy of the project has."""
+    """The text of the page, with a section for each file of results that this copy of the project has."""
     found = {name: RESULTS / name for name in SECTIONS if (RESULTS / name).exists()}
     sections = [SECTIONS[name](json.loads(path.read_text(encoding="utf-8"))) for name, path in found.items()]
     return "\n".join([START, *sections, END])

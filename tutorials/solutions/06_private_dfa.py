@@ -57,7 +57,7 @@ print(f"tau {share / np.sqrt(2):.3f}, tau_h {tau_h[0]:.2f} and {tau_h[1]:.2f}")
 
 # %%
 def start(beta, tau_e, phi, seed=1):
-    """Streams, first weights, and what DP-DFA needs but the noise."""
+    """The streams, the initial network, and the settings of DP-DFA without the noise."""
     streams = noise.Streams(seed)
     net = network.Net((1, 14, 14), [(Dense(64), phi), (Dense(64), phi), (Dense(10),)], rng=streams("init"),
                       init="he-normal", dtype=np.float32)  # fmt: skip
@@ -94,7 +94,7 @@ for beta in (0.5, 0.9, 1.5):
 
 # %%
 def first_step(phi):
-    """Mean norm of a record's term; signal / noise of each layer, and of the top layer's own part."""
+    """The mean norm of a record's term, and signal / noise of each layer and of the top layer's own part."""
     _, net, needed = start(0.9, 0.1, phi)
     rule, rng = partial(dp_dfa.dp_dfa, sigma=0.0, **needed), np.random.default_rng(0)
     one_by_one = (rule(net, x[i : i + 1], y[i : i + 1], m=1, rng=rng) for i in range(200))

@@ -83,17 +83,17 @@ assert hockey_stick(D2, D, epsilon=20.0) > 0
 
 # %%
 def divides(net, x, y, *, C, m, sigma, rng):
-    """The number of records in the batch, in place of the public m."""
+    """Divide by the number of records in the batch instead of the public m."""
     return sound(net, x, y, C=C, m=max(1, len(x)), sigma=sigma, rng=rng)
 
 
 def twice(net, x, y, *, C, m, sigma, rng):
-    """A clip at 2 C."""
+    """Clip to 2 C instead of C."""
     return sound(net, x, y, C=2 * C, m=m, sigma=sigma, rng=rng)
 
 
 def no_bias(net, x, y, *, C, m, sigma, rng):
-    """The norm of a record's gradient without its biases."""
+    """Leave the biases out of the norm of a record's gradient."""
     dW, db = [None, *(0 * W for W in net.W[1:])], [None, *(0 * b for b in net.b[1:])]
     for i in range(len(x)):
         own_W, own_b = bp(net, x[i : i + 1], y[i : i + 1])
@@ -108,7 +108,7 @@ def no_bias(net, x, y, *, C, m, sigma, rng):
 
 
 def one_seed(net, x, y, *, C, m, sigma, rng):
-    """The same noise for every layer."""
+    """Add the same noise to every layer."""
     dW, db = sound(net, x, y, C=C, m=m, sigma=0.0, rng=rng)
     seed = int(rng.integers(2**31))
     for part in (dW, db):

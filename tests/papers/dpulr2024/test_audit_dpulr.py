@@ -1,4 +1,4 @@
-"""The audits of DP-ULR's Theorems 2 and 4, which these tests audit in turn.
+"""The audits of DP-ULR's Theorems 2 and 4, and tests that the audits themselves are correct.
 
 The tests compare the audits' laws with the rule and with draws of every number. They also test the closed forms, the
 refutations, and that the sound rule is not refuted.
@@ -109,7 +109,7 @@ def test_audit_1s_shortcuts_have_the_law_of_every_number_drawn(case, world):
 def test_accepted_batches_by_enumeration():
     """Accepted batches have the enumerated probabilities, by chi-square.
 
-    The test counts pairs of a number of others and the target's presence.
+    The test counts pairs (number of other records, presence of the target).
     """
     N, N_B, n = 8, 3, 40_000
     for world in (0, 1):
@@ -181,7 +181,7 @@ def test_the_bound_on_false_alarms():
 def test_the_multiplier_in_effect():
     """The multiplier in effect: a target with gradient G in a batch of 11 is within 6 standard errors of the formula.
 
-    Every coordinate is drawn. A result 10.8 of them off is missed with probability 1e-6.
+    Every coordinate is drawn. An error of 10.8 standard errors is missed with probability 1e-6.
     """
     case, rng = Clipping(d=64), np.random.default_rng(16)
     for G in (2.0, 10.0):
@@ -202,7 +202,7 @@ def test_the_multiplier_in_effect():
 def test_audit_1_refutes_the_claim(seed):
     """Audit 1 refutes the claim with 400,000 runs without the target and 2,000 runs with it.
 
-    Four million runs give 12.4.
+    With four million runs, the audit proves epsilon 12.4.
     """
     found = two.game(
         "", Clipping(), Clipping().law, two.TAU, AuditOptions(trials=400_000, seed=seed),
@@ -248,7 +248,7 @@ def test_audit_2_on_the_rule_itself():
 
 
 def test_audit_2_with_a_share_of_the_noise_by_simulation():
-    """Audit 2 with a share of the noise finds the best event among the norms, by simulation, to 2 %.
+    """Audit 2 with a share of the noise finds the best threshold of the norm, within 2 % of a simulation.
 
     Here m = 2, delta = 1e-3, and we use 400,000 draws.
     """
@@ -269,7 +269,7 @@ def test_audit_2_with_a_share_of_the_noise_by_simulation():
 
 
 def drawn_reading(case, world, rng):
-    """One run, with one example after another."""
+    """One run that computes one example after another."""
     batch = accept(rng, world, case.N, case.N_B)
     loss = np.array([case.ratio if i == case.N else 1.0 for i in batch])
     std = SIGMA_0 * C * loss / np.linalg.norm(loss)
@@ -278,7 +278,7 @@ def drawn_reading(case, world, rng):
 
 @pytest.mark.parametrize("world", [pytest.param(0, marks=pytest.mark.slow), 1])
 def test_audit_3s_law(world):
-    """Audit 3 draws the law of the rule, which is also the law of every example separately."""
+    """The law that audit 3 draws is the law of the rule, and also the law of examples drawn one by one."""
     case, rng = Reading(d=3, N=60, N_B=12, ratio=50.0), np.random.default_rng(31)
     law = case.law(world, rng, 20_000)
     assert same_law(law, np.array([drawn_reading(case, world, rng) for _ in range(1500)]))
@@ -325,7 +325,8 @@ def test_one_sampled_step_by_quadrature():
 def test_the_controller_in_the_sound_rule_leaks():
     """The controller in the sound rule reveals a record: without the loud record, the sum is 200 derivatives.
 
-    With the loud record, the others vanish. 20,000 + 5,000 runs give 6.9.
+    With the loud record, the derivatives vanish. The 2,500 and 800 runs of this test give an epsilon of at least 4.5;
+    20,000 and 5,000 runs give 6.9.
     """
     trials = (2500, 800)
     found = public.play_crowd(public.with_controller, AuditOptions(seed=1), trials=trials, stream=7)
@@ -357,8 +358,9 @@ def alone(world, rng, n, std=SIGMA_0 * C):
 def test_the_sound_rule_is_not_refuted_over_200_seeds():
     """Over 200 seeds, games refute the sound rule at most as often as stated.
 
-    We play by that law with 20,000 runs on each side, and by the rule itself with 40. Each game is wrong with
-    probability at most 5 %, so more false alarms than the stated number have a probability below 1e-6.
+    We play with 20,000 runs on each side by the law of its worst neighbours, and with 40 runs by the rule itself. Each
+    game is wrong with probability at most 5 %, so more false alarms than the stated number have a probability below
+    1e-6.
     """
     most = int(stats.binom.isf(DOUBT, 200, 0.05))
     how = {"claimed_epsilon": public.one_step(delta=DELTA), "delta": DELTA, "threshold": 3.5}
@@ -441,7 +443,7 @@ def test_theorem_4_fails_on_its_own_family():
 
 @pytest.mark.verifies("dpulr2024:thm4")
 def test_the_bound_holds_where_the_covariance_is_kept():
-    """The bound holds if Sigma_x = 0, as for the translate in the proof: both directions are a tenth of the bound."""
+    """The bound holds if Sigma_x = 0, as the proof assumes: both directions are a tenth of the bound."""
     for alpha, recorded in ((2.0, (0.001267, 0.001278)), (3.0, None)):
         both = four.divergences(*four.family(0.0), alpha)
         assert max(both) < 0.012616 + 2 * Q**2 * (alpha - 2) / 16
@@ -489,7 +491,7 @@ def test_the_bound_from_tails_is_below_the_exact_epsilon(variance):
 def test_the_auc_of_the_family_by_simulation():
     """The AUC of the family agrees with 100,000 simulated pairs within 6 standard errors.
 
-    An area 10.8 of them, or 0.018, off is missed with probability 1e-6.
+    An error of 10.8 standard errors (0.018) is missed with probability 1e-6.
     """
     rng, n = np.random.default_rng(51), 100_000
     scores = []

@@ -50,7 +50,7 @@ def exact_ratio(rate: str, N: int, N_B: int) -> float:
 
 @pytest.mark.verifies("dpulr2024:fig2")
 def test_values_worked_out_elsewhere_are_rows(rows):
-    """Values that were computed independently are rows of the figure, to their four digits."""
+    """Rows of the figure agree with independently computed values, to four digits."""
     for rate, N, N_B, value in fig2._FIG2["vectors"]:
         (row,) = [row for row in rows if (row["q"], row["N"], row["N_B"]) == (rate, N, N_B)]
         assert row["ours"] == pytest.approx(value, rel=5e-4 if value != 0.493 else 2e-3)
@@ -363,7 +363,7 @@ def test_rows_and_report(short_runs):
 
 @pytest.mark.verifies("dpulr2024:exp-select")
 def test_what_choosing_the_best_epoch_would_add_is_in_the_report(short_runs):
-    """The report has the mean and the largest gain from choosing the best epoch, for accuracies given here.
+    """The report has the mean and the largest gain from choosing the best epoch, for accuracies written by hand.
 
     The gain is the best minus the last accuracy. Runs of one epoch have no gain.
     """
@@ -384,7 +384,7 @@ def test_what_choosing_the_best_epoch_would_add_is_in_the_report(short_runs):
 
 
 def by_hand(accuracies, key=None):
-    """Cells and records for batches of 64, from {(rule, sigma_0): {seed: accuracies in percent by epoch}}."""
+    """Cells and records for batches of 64, from accuracies in percent by epoch for each (rule, sigma_0) and seed."""
     runs = []
     for (rule, sigma_0), seeds in accuracies.items():
         for seed, curve in seeds.items():
@@ -423,7 +423,7 @@ def test_the_best_epoch_of_dp_sgd_stands_beside_the_printed_number():
 def test_who_is_ahead_of_dp_sgd_seed_by_seed():
     """The lead over DP-SGD is paired by seed: leads of 15, 14 and 18 points have mean 47/3 and deviation 2.0817.
 
-    Student's quantile of two degrees is 4.3027. The values are by hand.
+    Student's quantile for two degrees of freedom is 4.3027. We computed the values by hand.
     """
     runs = by_hand(CURVES)
     (place,) = accuracies(runs)
@@ -467,7 +467,7 @@ def test_sizes_and_ends_in_words():
     runs = by_hand(CURVES, {"model": "small"})
     table = "\n".join(index.find("dpulr2024:tableC1").runs_notes(runs))
     assert "| 64 | small | chosen | 52.00 | 22.00 | 36.33 | +15.67 ± 5.17 | -16.00 |" in table
-    for item, length in (("tableC1", "3 of 25 epochs"), ("fig4", "3 epochs")):  # 35 words have no room for more
+    for item, length in (("tableC1", "3 of 25 epochs"), ("fig4", "3 epochs")):  # the text has at most 35 words
         said, here = caption(item, runs)
         assert said.startswith("The paper: ")
         assert here == f"Here, mnist, 60,000 images, {length}, 3 seeds."
@@ -565,9 +565,9 @@ def with_rejection(folder, **more):
 
 @pytest.mark.verifies("dpulr2024:alg1.L195")
 def test_a_record_tells_what_rejection_did(tmp_path):
-    """A record reports the effect of rejection: the batches drawn again here, and the probability of 8 of 40 coins.
+    """A record reports the effect of rejection: the rejected batches, and the probability of at least 8 of 40 records.
 
-    Each coin has probability 1/4. We sum the probabilities in fractions.
+    Each record is drawn with probability 1/4. We sum the probabilities in fractions.
     """
     own = {"sigma_0": 1.0, "C": 1.0, "K": 2, "remedy": "eigenvectors", "sigma": 0.5}
     settings = with_rejection(tmp_path, rule="dp_ulr", rule_settings=own)

@@ -133,7 +133,7 @@ def test_the_printed_numbers_of_table_c1():
 def test_what_the_text_says_of_table_c1_is_within_the_spread_over_seeds():
     """The paper's statement on Table C1 is within the spread over seeds, by the gaps in the ledger.
 
-    Each step between sizes is in units of the deviation of a difference of two means.
+    We divide each step between sizes by the standard deviation of a difference of two means.
     """
     gaps = {m: table_c1.ahead(m) for m in ("64", "128", "256")}
     assert gaps == {"64": [26.58, 15.72, 16.64], "128": [3.71, 1.02, 1.6], "256": [-5.09, -6.48, -6.85]}
@@ -203,7 +203,7 @@ def test_the_closed_form_is_at_its_best_order():
 
 @pytest.mark.verifies("dpulr2024:fig3")
 def test_the_renyi_curve_against_quadrature():
-    """The Renyi curve equals a quadrature of E over Q of (P / Q)^8, for q = 1/300.
+    """The Renyi curve equals a quadrature of E_Q[(P / Q)^8], for q = 1/300.
 
     The laws are P = (1 - q) N(0, 4^2) + q N(1, 4^2) and Q = N(0, 4^2).
     """

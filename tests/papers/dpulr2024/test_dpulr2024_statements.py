@@ -1,7 +1,7 @@
 """The algebra in "Forward Learning with Differential Privacy", tested independently of our code.
 
 Expectations over the noise are Gauss-Hermite sums, and derivatives are central differences of these sums. We enumerate
-laws of batches in fractions, read covariances of the remedies from linear maps, and integrate densities.
+laws of batches in fractions, compute covariances of the remedies from linear maps, and integrate densities.
 """
 
 import itertools
@@ -182,7 +182,7 @@ def class_loss_at(net, z, y, shift):
 
 @pytest.mark.verifies("dpulr2024:thm3", "dpulr2024:eq4", "dpulr2024:eq15")
 def test_the_mean_is_the_gradient_of_the_smoothed_loss():
-    """The mean is the gradient of the smoothed loss: 80^2 nodes, differences by W, and our draws within 6 sigma."""
+    """The mean is the gradient of the smoothed loss, by 80^2 nodes, differences by W, and our draws within 6 sigma."""
     sigma = 0.5
     mean, cov = zL(tanh_loss, W1 @ X1, sigma, 80)
     printed_mean = [[0.041297518863, -0.082595037726], [-0.419549977243, 0.839099954486]]
@@ -232,7 +232,7 @@ def test_noise_in_all_layers_and_in_one_smooth_the_loss_in_two_ways():
 def test_the_condition_of_theorem_3_needs_bounded_parameters(R):
     """The condition of Theorem 3 needs bounded parameters: the integral of sup |f'(xi - theta)| is (2R + 4) phi(1).
 
-    Here v = theta, |theta| <= R, L = 1, sigma = 1.
+    Here v = theta, |theta| <= R, L = 1 and sigma = 1.
     """
     step = 1e-3
     xi = np.arange(-R - 12, R + 12, step)
@@ -307,9 +307,9 @@ def test_the_bias_falls_as_sigma_squared_where_the_loss_is_smooth():
 
 @pytest.mark.verifies("dpulr2024:prop2")
 def test_at_a_jump_of_the_loss_the_mean_diverges():
-    """At a jump of the loss, the mean diverges: for L = 1 for v > 0 at v = 0, E zL / sigma^2 = phi(0) / sigma.
+    """At a jump of the loss, the mean diverges: for the loss 1{v > 0} at v = 0, E zL / sigma^2 = phi(0) / sigma.
 
-    The value is by quadrature. So nothing converges.
+    We compute the value by quadrature. So the mean has no limit as sigma falls to 0.
     """
     for sigma, mean in ((0.1, 3.989422804), (0.01, 39.89422804)):
         value = integrate.quad(lambda t, s=sigma: t / s**2 * stats.norm.pdf(t, scale=s), 0, 12 * sigma)[0]
@@ -323,7 +323,7 @@ def test_at_a_jump_of_the_loss_the_mean_diverges():
 def test_the_expansion_leaves_a_remainder_of_third_order():
     """The expansion leaves a remainder of third order: if z is halved, the error falls by 8.
 
-    z^2 is read as z^T H z. As a vector of squares, it has no value here.
+    We read z^2 H as z^T H z. If z^2 is a vector of squares, the term is a vector and not a number.
     """
     v = W1 @ X1
     g = slopes(tanh_loss, v, 1e-5)
@@ -371,7 +371,8 @@ def test_the_covariance_for_a_quadratic_loss():
 def test_third_derivatives_leave_the_bracket_alone():
     """Third derivatives leave the bracket unchanged: cubic terms of the loss enter the covariance only at sigma^2.
 
-    The bracket is the rest of cross-entropy.
+    We subtract the leading term and the bracket from the covariance, for cross-entropy. The rest falls by 4 if sigma is
+    halved.
     """
     v = V3
     p = np.exp(v) / np.exp(v).sum()
@@ -388,7 +389,8 @@ def test_third_derivatives_leave_the_bracket_alone():
 def test_the_leading_covariance_is_too_small_for_a_convex_loss_and_too_large_for_a_bump():
     """The leading covariance is too small for a convex loss and too large for a bump, by the smallest eigenvalue.
 
-    It is divided by loss^2 / sigma^2. The losses are the cross-entropy of three classes, and L = exp(-z^2 / 2).
+    We divide this eigenvalue by loss^2 / sigma^2. The losses are the cross-entropy of three classes and the bump
+    exp(-z^2 / 2).
     """
     for sigma, ratio in ((0.05, 1.00390), (0.2, 1.06290), (0.5, 1.40893), (1.0, 2.79266), (2.0, 9.25629)):
         smallest = np.linalg.eigvalsh(zL(class_loss, V3, sigma, 30)[1])[0]
@@ -431,8 +433,8 @@ def test_the_average_tends_to_a_normal_law_and_keeps_a_bounded_side():
 def test_the_controller_bounds_the_leading_covariance_of_the_averages_before_the_clip():
     """The controller bounds the leading covariance of the averages before the clip.
 
-    We compute every example's J by differences, its own loss, and the sum of 6 x 6 matrices. The least eigenvalue is
-    the target.
+    We compute every example's J by differences, its own loss, and the sum of 6 x 6 matrices. The least eigenvalue of
+    this sum equals the target.
     """
     net, x, y = class_net([2, 2, 3], 5, 11)
     z, _ = forward(net, x)
@@ -472,7 +474,7 @@ def test_adding_a_semi_definite_matrix_never_lowers_the_least_eigenvalue_and_nee
 def test_the_jacobian_of_a_linear_layer_with_channels():
     """The Jacobian of a linear layer with channels has blocks x^T x of rank 2, by differences.
 
-    v = x W^T has 2 channels, 4 features, 3 outputs. We also test a 1x1 convolution.
+    v = x W^T has 2 channels, 4 features and 3 outputs. We also test a 1x1 convolution.
     """
     rng = np.random.default_rng(6)
     x, W = rng.normal(size=(2, 4)), rng.normal(size=(3, 4))
@@ -496,7 +498,7 @@ def test_the_jacobian_of_a_linear_layer_with_channels():
 def test_when_the_batch_has_full_rank():
     """A batch has full rank with enough examples: with four features and a bias, four give rank 4 of 5.
 
-    The examples are generic. Five examples are enough, and equal inputs never are.
+    The examples are in general position. Five examples are enough, but equal inputs never are.
     """
     net, x, _ = class_net([4, 3], 5, 4)
     loss = np.linspace(1, 2, 5)
@@ -615,7 +617,7 @@ def covariance_of_extra_noise(x, loss, sigma, K, target):
 def test_the_extra_noise_as_printed_is_no_covariance_and_set_to_0_it_leaves_directions_bare(m):
     """The printed matrix of the additional noise is no covariance; set to 0, it leaves directions without noise.
 
-    sigma_0^2 C^2 - lambda / K is negative if an example is loud, with more examples than inputs and with fewer.
+    sigma_0^2 C^2 - lambda / K is negative if an example has a large loss. We test more examples than inputs, and fewer.
     """
     lam, K = np.array([400.0, 2000, 0, 160]), 10
     assert (16 - lam / K).tolist() == [-24, -184, 16, 0]
@@ -637,9 +639,10 @@ AUDIT_2 = ((4, 6.2073), (8, 15.6279), (16, 36.9202), (32, 84.7150), (128, 425.56
 @pytest.mark.verifies("dpulr2024:extra-noise", "dpulr2024:thm2")
 @pytest.mark.parametrize("outputs, shown", AUDIT_2)
 def test_a_loud_example_takes_the_extra_noise_away(outputs, shown):
-    """A loud example removes the additional noise: without it, column 2 is N(0, 16 I).
+    """A loud example (with a large loss) removes the additional noise: without it, column 2 is N(0, 16 I).
 
-    The other examples read e_1, the target R e_2. With the target, column 2 has no noise and a norm of at most C.
+    The other examples have the input e_1, and the target has R e_2. With the target, column 2 has no noise and a norm
+    of at most C.
     """
     included = theorems.inclusion_probability(q=0.2, N_B=10, N=50)
     others = np.tile([1.0, 0, 0], (10, 1))
@@ -661,8 +664,8 @@ def test_a_loud_example_takes_the_extra_noise_away(outputs, shown):
 def test_noise_that_subtracts_nothing_does_not_look_at_the_examples():
     """Noise that subtracts nothing does not depend on the examples: full variance in every direction for any batch.
 
-    `dp_ulr_sound` adds such noise. With 6 entries and 4000 runs, a sample's least eigenvalue is above 0.67 of the true
-    one except in one case in 10^9 and more.
+    `dp_ulr_sound` adds such noise. With 6 entries and 4000 runs, a sample's least eigenvalue exceeds 0.67 of the true
+    eigenvalue, except with probability below 1e-9.
     """
     net, x, y = class_net([3, 2], 6, 1)
     x[0] *= 1e4
@@ -705,8 +708,8 @@ def test_the_rate_and_the_threshold_are_two_numbers():
 def test_every_layer_is_clipped_to_C_and_the_step_divided_by_the_threshold():
     """Every layer is clipped to C and the step is divided by the threshold.
 
-    For one example and a tiny C, each layer has norm C / N_B, and all four together 2 C / N_B. The direction has no
-    eta.
+    For one example and a tiny C, each layer has norm C / N_B, and all four together 2 C / N_B. The direction does not
+    contain the learning rate eta.
     """
     net, x, y = class_net([1, 2, 2, 2, 3], 1, 9)
     C, N_B = 1e-6, 5
@@ -727,9 +730,9 @@ def test_neither_rule_reports_a_cost():
 
 @pytest.mark.verifies("dpulr2024:efficiency")
 def test_the_work_of_the_repeats():
-    """The repeats take 13,248 multiplications for each repeat of all layers, and the forward pass 110,912.
+    """Each repeat takes 13,248 multiplications in all layers, and the forward pass takes 110,912.
 
-    The clip takes none. The layers' maps count them.
+    The clip takes no such multiplications. We count them in the layers' maps.
     """
     work = []
 

@@ -136,7 +136,7 @@ def test_the_printed_training_accuracies_and_the_spreads_that_the_bands_name():
 def test_training_accuracy_of_runs_stands_beside_the_printed():
     """The report has the training accuracy of runs next to the printed one, for three seeds by hand.
 
-    One of the seeds is from an earlier version that did not measure it.
+    The record of one seed has no training accuracy, so the report leaves this seed out.
     """
     key = {"batch": "64", "rule": "DP-SGD", "sigma_0": "8", "reading": "chosen"}
     plain = {"privacy": {}, "history": [{"epoch": 1, "test_accuracy": 0.5}, {"epoch": 2, "test_accuracy": 0.375}]}
@@ -172,9 +172,10 @@ def test_validation_and_training_accuracy_differ_little_in_print():
 
 @pytest.mark.verifies("dpulr2024:exp-adam")
 def test_adam_and_sgd_for_dp_sgd_in_our_runs():
-    """For DP-SGD in our runs, SGD is better in batches of 64 at sigma_0 = 1 and of 500 at 8; Adam in those of 500 at 1.
+    """For DP-SGD in our runs, neither SGD nor Adam is always better.
 
-    The sound rule, which uses Adam, is as accurate as DP-SGD with Adam.
+    SGD is better in batches of 64 at sigma_0 = 1 and in batches of 500 at sigma_0 = 8. Adam is better in batches of 500
+    at sigma_0 = 1. The sound rule uses Adam and is as accurate as DP-SGD with Adam.
     """
     found = {r["cell"]: r for r in records.in_folder(ROOT / "results" / "dpulr2024-table1-paper")}
     runs = {
@@ -425,7 +426,7 @@ def test_the_error_of_the_estimate_has_its_least_at_a_sigma_above_0():
 
 @pytest.mark.verifies("dpulr2024:lim-cost")
 def test_the_copies_that_an_estimate_needs():
-    """The number of copies that an estimate needs: d l_0^2 / sigma^2 + (d + 1) |g|^2 over K, for l_0 + g z.
+    """The total variance of K copies is (d l_0^2 / sigma^2 + (d + 1) |g|^2) / K, for the loss l_0 + g z.
 
     We use the fourth moments of normals.
     """
@@ -577,7 +578,7 @@ def test_the_noise_of_ulr_comes_with_the_examples():
 
 @pytest.mark.verifies("dpulr2024:L286")
 def test_costs_of_steps_and_of_layers_add_up():
-    """Costs of steps and of layers add up: one Gaussian in as many coordinates as there are releases, by quadrature.
+    """Costs of steps and of layers add up, by quadrature: k releases are one Gaussian in k coordinates.
 
     The quadrature is along the difference.
     """
@@ -689,7 +690,7 @@ def test_the_noise_of_one_batch_is_not_enough_for_another():
 def test_the_imbalance_grows_with_the_model_and_falls_with_the_batch():
     """The imbalance grows with the model and falls with the batch size, by eigenvalues in layer 4.
 
-    The weights are the first ones. The rows are loss [h; 1], as the controller reads them.
+    The weights are those before training. The rows are loss [h; 1], as the controller uses them.
     """
     small = data.load("fashion-mnist-small")
     x, y = small.x_train[:500].reshape(500, 784) / 255.0, np.eye(10)[small.y_train[:500]]
@@ -766,7 +767,7 @@ def test_dp_sgd_clips_each_gradient_and_moves_by_its_bound():
 def test_a_network_repeats_random_labels_and_a_private_one_does_not():
     """A network learns random labels by heart, and a private one does not.
 
-    There are 100 images with random labels. No image predicts its label, so a repeated label is a memorised one.
+    There are 100 images with random labels. No image predicts its label, so a network can only be right by memorising.
     """
     small = data.load("fashion-mnist-small")
     x = small.x_train[:100].reshape(100, 784) / 255.0

@@ -33,7 +33,7 @@ PAPER = {B: {"q": B / 60_000, "N_B": B, "N_bar": 60_000} for B in BATCHES}
 
 
 def digits(got, want, decimals):
-    """Equal in every decimal that the ledger prints."""
+    """Assert that a value equals the ledger's value in every printed decimal."""
     np.testing.assert_allclose(got, want, rtol=0, atol=0.51 * 10.0**-decimals)
 
 
@@ -72,7 +72,7 @@ def test_the_impairment(N, q, N_B, want):
 def test_the_impairment_far_from_the_paper(N, q, N_B):
     """The impairment is correct far from the paper's sizes, where 1 - P would be 0 in floats, or nearly 1.
 
-    The share of a record has the same sum.
+    The probability that a record is in the batch uses the same sum.
     """
     want = impairment_mpmath(N, q, N_B)
     assert impairment(q=q, N_B=N_B, N_bar=N) == pytest.approx(float(want), rel=1e-11)
@@ -243,7 +243,7 @@ def test_the_laws_by_enumeration():
 def test_where_only_x_matters(alpha, without, with_x):
     """If only x matters, f = 1{x in the batch}, the mechanism is a Poisson batch of rate q' (TV7).
 
-    Here N = 40, q = 0.2, N_B = 8, sigma = 4.
+    Here N = 40, q = 0.2, N_B = 8 and sigma = 4.
     """
     f0, f1 = (log_density(law, sigma=4.0) for law in rejection_laws(lambda k, there: there, N=40, q=0.2, N_B=8))
     assert renyi_density(f0, f1, alpha=alpha) == pytest.approx(without, rel=1e-11)
@@ -280,8 +280,8 @@ def renyi_on_a_grid(p, q, sigma, alpha):
 def test_theorem_1_holds_in_both_directions_wherever_it_was_tried():
     """Theorem 1 holds in both directions in every test: the divergence is at most 0.29 of the bound.
 
-    We test five families of sensitivity 1, eight (N, q, N_B), two sigmas and three orders. The order D from D' also
-    satisfies Equation 37, with the ratio of the normalisers and the divergence of Poisson batches.
+    We test five families of sensitivity 1, eight triples (N, q, N_B), two sigmas and three orders. The divergence of D
+    from D' also satisfies Equation 37, with the ratio of the normalisers and the divergence of Poisson batches.
     """
     largest = [0.0, 0.0]
     sizes = ((5, 0.2, 1), (20, 0.2, 4), (40, 0.2, 8), (40, 0.2, 4), (60, 0.1, 3), (100, 0.05, 5), (100, 0.05, 1))
@@ -408,7 +408,7 @@ def test_the_epsilon_that_theorem_2_gives_the_paper(B, steps, at_mean, below):
 def test_the_claims_of_the_audits_and_the_closed_form_of_the_second():
     """The audits test the claims of TV19, which are Theorem 2's for audits 1 and 3.
 
-    Audit 2 by hand: eps >= 15.63 with 8 outputs, 425.6 with 128.
+    We compute audit 2 by hand: eps >= 15.63 with 8 outputs, and eps >= 425.6 with 128 outputs.
     """
     one = {"delta": 1e-5, "T": 1, "q": 0.2, "sigma_0": 4.0}
     claim, order = claimed_dp_ulr_epsilon(N_B=10, N_bar=50, **one)
@@ -433,7 +433,7 @@ def test_the_claims_of_the_audits_and_the_closed_form_of_the_second():
 def test_the_variance_of_a_clipped_normal(d, variance, want, times):
     """The variance of a clipped normal has the ledger's values (TV12), which are means of min(r, C)^2 by quadrature.
 
-    500 examples of noise 16 / 500 in 30 dimensions keep 14.65.
+    500 examples with noise variance 16 / 500 in 30 dimensions keep 14.65 of 16.
     """
     got = clipped_variance(variance=variance, d=d, C=1.0)
     assert times * got == pytest.approx(want, rel=1e-13)
@@ -476,9 +476,9 @@ def with_its_own_covariance(q, variance, added):
     [(160, 2, 0.094314255583057, math.inf), (16, 1.5, 0.0118420161451355, 0.0300410515229168)],
 )
 def test_theorem_4_drops_the_covariance_of_the_record(added, alpha, d01, d10):
-    """Theorem 4 omits the covariance of the record: TV8 is above its bound for the instance N = 50, N_B = 5.
+    """Theorem 4 omits the covariance of the record: the divergence TV8 exceeds its bound for N = 50 and N_B = 5.
 
-    TV8 is the least pair at q = 0.2 and sigma = 4.
+    We compute TV8 for a pair of Gaussian mixtures at q = 0.2 and sigma = 4.
     """
     f0, f1 = with_its_own_covariance(0.2, 16.0, added)
     assert renyi_density(f0, f1, alpha=alpha) == pytest.approx(d01, rel=1e-10)
@@ -494,7 +494,7 @@ def test_theorem_4_drops_the_covariance_of_the_record(added, alpha, d01, d10):
 def test_theorem_4_holds_where_the_record_brings_no_covariance():
     """Theorem 4 holds if the record brings no covariance, Sigma_x = 0, in both orders, as in the corrected statement.
 
-    Then the translate of the proof is a translate.
+    Then the law that the proof calls a translate is a translate.
     """
     f0, f1 = with_its_own_covariance(0.2, 16.0, 0.0)
     for alpha in (1.5, 2, 4):
@@ -504,7 +504,7 @@ def test_theorem_4_holds_where_the_record_brings_no_covariance():
 
 @pytest.mark.verifies("dpulr2024:thm4")
 def test_theorem_4_in_epsilon_and_delta():
-    """Theorem 4 in epsilon and delta (E4): a record of variance 16,000 is visible.
+    """Theorem 4 in epsilon and delta (E4): a record with its own variance 16,000 is visible.
 
     The divergence is 361 times the bound at q = 0.01, and delta(50) = 0.1476 at q = 0.2.
     """
@@ -569,7 +569,7 @@ def test_the_best_order_of_proposition_1():
 def test_what_one_more_example_does_to_the_variance_of_a_fixed_batch():
     """One more example changes the variance of a fixed batch: N(0, 65/64 I) and N(0, I) differ clearly (TV22).
 
-    They are in the 100,480 dimensions of the first layer.
+    Both laws are in the 100,480 dimensions of the first layer.
     """
     one = renyi_gaussian(np.zeros(1), np.array([[65 / 64]]), np.zeros(1), np.eye(1), alpha=2)
     assert 100_480 * one == pytest.approx(12.2671225124175, rel=1e-9)

@@ -74,7 +74,7 @@ def test_the_accountant_gives_the_same(name, n):
 @pytest.mark.verifies("lee2020:fig2", "lee2020:fig4", "lee2020:acct")
 @pytest.mark.parametrize(
     "column, cut, rounded, farthest",
-    [  # the ledger's E3; the farthest value as a multiple of print
+    [  # the ledger's E3: the value farthest from print, as a multiple of the printed value
         ("ours", 23, 13, 0.0065),
         ("lemma 3", 5, 4, 0.66),
         ("steps n/m", 14, 5, 0.007),
@@ -167,7 +167,7 @@ def test_no_small_data_set_exceeds_the_amplified_profile(seed):
 def test_the_amplified_profile_is_attained_where_one_record_stands_out():
     """One record that stands out attains the amplified profile: P = (1 - q) N(0, 1) + q N(1/z, 1) and N(0, 1).
 
-    We use quadrature. P is first for epsilon >= 0, and second below.
+    We use quadrature. P is the first law for epsilon >= 0, and the second law for epsilon < 0.
     """
     q, z = 0.3, 0.8
 

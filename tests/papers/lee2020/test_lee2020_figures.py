@@ -316,7 +316,7 @@ def test_gains_are_points_ahead_of_dp_bp_where_there_is_noise():
 def test_over_several_seeds_each_is_held_against_the_run_of_its_own_seed():
     """With several seeds, each run is compared with the run of its own seed: -5, -4, -6 points have mean -5.
 
-    By hand, the deviation is 1. Student's quantile with two degrees is 4.3027.
+    By hand, the standard deviation is 1. Student's quantile for two degrees of freedom is 4.3027.
     """
     found = claims_in_words.accuracies(
         runs_of(
@@ -511,7 +511,7 @@ def with_mechanism(runs, n, m=128, S=2.0):
 
 @pytest.mark.verifies("lee2020:fig4")
 def test_our_epsilons_stand_above_the_panel_and_the_printed_ones_in_brackets(monkeypatch):
-    """Our epsilons are above the panel, and the printed ones in brackets.
+    """Our epsilons are above the panel, and the printed epsilons are in brackets.
 
     On 60,000 records, our rounded-up epsilon is 0.01 above the truncated caption. On 20,000 records, it is far larger.
     """
@@ -541,7 +541,8 @@ def test_short_runs_have_no_printed_epsilon_and_one_seed_no_band(monkeypatch):
 def test_seeds_of_unequal_length_have_a_band_as_far_as_all_go(monkeypatch):
     """Seeds of different lengths have a band for the epochs that all of them have, and then a thin line.
 
-    DP-BP has 40 and 25 epochs: mean and band for 25, then the longer run. The axis has the longer run's length.
+    DP-BP has runs of 40 and 25 epochs. The figure has mean and band for 25 epochs, and then only the longer run. The
+    axis ends at the end of the longer run.
     """
     long = runs_of(DP_BP__sound__001=[80.0, 70.0], epochs=40)
     short = runs_of(DP_BP__sound__001=[80.0, 70.0], epochs=25)
@@ -663,9 +664,9 @@ def test_table_and_report_are_those_of_the_records(experiment):
 
 @pytest.mark.parametrize("experiment", STANDING)
 def test_epsilons_follow_from_batches_noise_and_S_alone(experiment):
-    """Epsilons depend only on batches, noise and S: records with the same S spend as much as one written-out mechanism.
+    """Epsilons depend only on batches, noise and S. Records with the same S have the epsilon of one mechanism.
 
-    The mechanism has sensitivity S/m on the records' data.
+    The test writes out this mechanism, with sensitivity S/m on the records' data.
     """
     m_paper, S, _ = PRINTED_SIZES[experiment.id.partition(":")[2]]
     for cell, record in standing(experiment)[0]:

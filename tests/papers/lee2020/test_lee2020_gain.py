@@ -73,7 +73,7 @@ def test_every_run_is_another_and_every_reading_has_both_rules_or_the_firsts(sca
 def test_a_reading_changes_what_its_name_says_and_nothing_else(reading):
     """A reading changes what its name says and nothing else, for DP-BP and DP-DFA.
 
-    By hand: the names of the settings that differ from the first reading.
+    The test lists by hand the names of the settings that differ from the first reading.
     """
     network = {"architecture", "activation"}
     rule = {"rule_settings"}
@@ -402,7 +402,8 @@ def test_what_is_proved_follows_from_noise_and_sensitivity_alone(scale, folder):
 
 
 # Reading of DP-BP, reading of DP-DFA, and the difference on the test set in points at sigma = 0.01 and 0.05. The first
-# two gain 10 points on the held-out images, with the same proved epsilon for DP-DFA and DP-BP. The next six prove less.
+# two gain 10 points on the held-out images, with the same proved epsilon for DP-DFA and DP-BP. The next six have a
+# weaker guarantee for DP-DFA.
 LEADS = [
     ("as Figure 4 here", "both tanh", 1.1, 9.7),
     ("as Figure 4 here", "both ReLU", 0.6, 9.4),
@@ -449,7 +450,7 @@ def test_which_readings_give_ten_points_and_what_they_spend(small):
 
 @pytest.mark.verifies("lee2020:claim-gain")
 def test_no_other_reading_gives_any_gain(small):
-    """No other reading gives any gain: only the pairs named above are ahead.
+    """No other reading gives any gain: DP-DFA is ahead only for the pairs in `LEADS`.
 
     If a reading does not change a rule, we use the first reading.
     """
@@ -483,8 +484,8 @@ WHOLE = [
 def test_the_leads_of_other_activations_are_gone_after_300_epochs(small):
     """After 300 epochs, the leads of other activations are gone.
 
-    The two of `LEADS` that prove as much are ahead after 25 epochs. After 300 epochs, they are 5 points or more behind
-    DP-BP.
+    The two pairs of `LEADS` with the same proved epsilon are ahead after 25 epochs. After 300 epochs, DP-DFA is at
+    least 5 points less accurate than DP-BP.
     """
     whole = of_committed("paper")
     assert len(whole) == 12

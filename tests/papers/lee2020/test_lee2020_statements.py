@@ -49,7 +49,7 @@ rng = np.random.default_rng
 
 
 def digits(got, want, decimals=10):
-    """Equal in every decimal that the ledger prints."""
+    """Assert that a value equals the ledger's value in every printed decimal."""
     np.testing.assert_allclose(got, want, rtol=0, atol=0.51 * 10.0**-decimals)
 
 
@@ -173,9 +173,9 @@ def test_a_random_matrix_above_the_top_layer_repels_its_bias_from_the_optimum(K,
     """A random matrix above the top layer moves its bias away from the optimum.
 
     Near y_hat = (1/K ...), the bias moves by -B J b, with the softmax's Jacobian J. The bias returns if all eigenvalues
-    > 0. There are 20,000 standard normal B. For K = 2, the one eigenvalue on vectors of sum 0 is as often positive as
-    not, and the share has standard deviation 0.0035. None of 20,000 at K = 10 means that the share is below 0.0014
-    (confidence 1 - 1e-12).
+    are positive. We draw 20,000 standard normal B. For K = 2, the only eigenvalue on vectors of sum 0 is positive with
+    probability 1/2. The share has standard deviation 0.0035. For K = 10, no matrix of 20,000 has only positive
+    eigenvalues. So the probability is below 0.0014 (confidence 1 - 1e-12).
     """
     sums_0 = np.linalg.svd(np.eye(K) - 1 / K)[0][:, : K - 1]
     B = rng(0).standard_normal((20_000, K, K))
@@ -227,8 +227,8 @@ def test_which_readings_of_the_top_layer_learn():
 def in_place(net, x, y, B, *, order, eta, ell=0, keep=True):
     """One step of Algorithm 1 that overwrites W[l], b[l] on the way through the layers, without noise and clip.
 
-    Layers up to ell get the hybrid's signal through W[l+1]. This matrix is that of the forward pass (keep), or the
-    current one.
+    Layers up to ell get the hybrid's signal through W[l+1]. With ``keep``, this W[l+1] is the matrix of the forward
+    pass, and otherwise the current matrix.
     """
     W, b = [None, *(w.copy() for w in net.W[1:])], [None, *(v.copy() for v in net.b[1:])]
     z, h = forward(net, x)
@@ -248,7 +248,7 @@ def in_place(net, x, y, B, *, order, eta, ell=0, keep=True):
 def test_the_order_of_the_layers_matters_in_the_hybrid_alone():
     """The order of the layers matters only in the hybrid, because it reads W^{l+1}.
 
-    The loop from the top has overwritten W^{l+1}. DP-DFA gives the same step in both orders.
+    A loop from the top has already overwritten W^{l+1}. DP-DFA gives the same step in both orders.
     """
     net, x, y, B = fix_a()
     start, eta = entries((net.W, net.b)), 0.5
@@ -283,7 +283,7 @@ def test_adam_reads_the_direction_alone():
 def test_the_top_layer_moves_by_more_than_the_printed_sensitivity_of_a_layer():
     """The top layer's change exceeds the printed sensitivity of a layer by a factor of 1 / 0.225 = 4.44.
 
-    y_hat = (1/2, 1/2), a record of norm 1, gamma = 1/4 and beta = 0.9.
+    The test has y_hat = (1/2, 1/2), a record of norm 1, gamma = 1/4 and beta = 0.9.
     """
     net = mlp([1, 2], ops.sigmoid, rng=rng(0))
     net.W[1][:], net.b[1][:] = 0, 0
@@ -302,8 +302,8 @@ def test_the_top_layer_moves_by_more_than_the_printed_sensitivity_of_a_layer():
 def test_the_last_equals_sign_is_a_supremum_and_not_every_matrix_comes_near():
     """The last equals sign is a supremum, and not every matrix comes near it.
 
-    For example, B = 0.9 u (1 ... 1) / sqrt(K) has spectral norm 0.9, but B e = 0 for every error of a softmax, so
-    nothing moves.
+    For example, B = 0.9 u (1 ... 1) / sqrt(K) has spectral norm 0.9, but B e = 0 for every error of a softmax, so the
+    layer does not change.
     """
     net, r = mlp([4, 5, 3], ops.tanh, rng=rng(0)), rng(1)
     B = 0.9 * np.outer(r.normal(size=5), np.ones(3))
@@ -372,8 +372,8 @@ def test_the_printed_formula_is_a_bound_where_the_output_layer_moves_no_more_tha
 def test_the_certificates_network_moves_by_the_bound_and_the_entry_tells_both_numbers():
     """The certificate's network changes by the bound, and the ledger's entry has both numbers.
 
-    It has four sigmoid units with output 1/2, and we use the rule itself. The entry once had only a network with a
-    smaller change.
+    The network has four sigmoid units with output 1/2, and we use the rule itself. The second number is the
+    certificate's slightly smaller change.
     """
     net, B = two_labels(2, 4, ops.sigmoid, 0.0)
     moves = moved(net, B, np.ones((1, 1)), tau_h=1.0)
@@ -403,8 +403,8 @@ def test_no_row_moves_by_more_than_the_corrected_sensitivity(rows):
 def test_with_one_gamma_for_all_layers_the_printed_formula_is_a_bound_for_sigmoid_and_not_for_tanh():
     """With one gamma for all layers, the printed formula is a bound for sigmoid, but not for tanh.
 
-    We compute printed over corrected for sigmoid, and corrected over printed for tanh. beta = 0.9 understates the
-    output layer.
+    We compute the printed value divided by the corrected value for sigmoid, and the inverse for tanh. beta = 0.9
+    understates the change of the output layer.
     """
     for L, sigmoid, tanh in ((3, 1.485, 1.0384), (4, 1.677, 1.0289), (5, 1.835, 1.0232)):
         printed = claimed_dfa_sensitivity(L=L, m=1, gamma=1.0, beta=0.9, tau_e=0.1, tau_h=1.0)
@@ -449,7 +449,7 @@ def test_the_paper_network_cannot_move_by_more_than_3_446():
 def test_what_the_printed_epsilons_are_worth_if_the_printed_formula_set_tau_h():
     """If the printed formula set tau_h, Fashion-MNIST's printed epsilons of sigma = 0.05 stay true.
 
-    S is then 3.446 instead of 2. For sigma = 0.01, 57 to 203 is proved.
+    S is then 3.446 instead of 2. For sigma = 0.01, the proved epsilons are 57 to 203, above the printed ones.
     """
     nearest = epsilons.READINGS[epsilons.NEAREST] | {"sensitivity_factor": 3.4459481037 / 2}
     known = {"0.05": [0.826, 1.208, 1.511, 1.773, 2.008, 2.223], "0.01": [57.41, 90.43, 120.45, 148.92, 176.38, 203.14]}
@@ -466,8 +466,8 @@ def test_what_the_printed_epsilons_are_worth_if_the_printed_formula_set_tau_h():
 def test_one_index_for_layers_of_two_kinds():
     """One index for layers of two kinds gives no bound if l is a sigmoid layer.
 
-    The layers are tanh, tanh, sigmoid, sigmoid, output, as in the CNN. In units of 2 tau_e sqrt(1 + tau_h^2) / m:
-    sqrt(5) 0.9 = 2.0125, sqrt(5) 0.225 = 0.5031, and the true 1.6496.
+    The layers are tanh, tanh, sigmoid, sigmoid, output, as in the CNN. In units of 2 tau_e sqrt(1 + tau_h^2) / m, the
+    two values are sqrt(5) 0.9 = 2.0125 and sqrt(5) 0.225 = 0.5031. The true value is 1.6496.
     """
     layers = [(Dense(400), ops.tanh)] * 2 + [(Dense(4), ops.sigmoid)] * 2 + [(Dense(2),)]
     net = Net((1,), layers, rng=rng(0))
@@ -518,9 +518,9 @@ def test_the_experiment_is_found_and_draws(tmp_path, rows):
 
 @pytest.mark.verifies("lee2020:hybrid-sens")
 def test_one_tau_h_for_the_hybrids_dense_layers():
-    """One tau_h for the hybrid's dense layers: 6.633 keeps every layer within its share.
+    """With one tau_h = 6.633 for the hybrid's dense layers, every layer stays within its share of the sensitivity.
 
-    11.0267 has the correct total, but the output layer exceeds its share.
+    tau_h = 11.0267 gives the correct total, but the output layer exceeds its share.
     """
     dense = [LayerBound(gain_dz=0.225), LayerBound(gain_dz=0.225), LayerBound(gain_dz=1.0)]
     tau, each = hybrid_thresholds(dense, L=5, S=3.0, tau_e=0.1)
@@ -537,14 +537,14 @@ def test_one_tau_h_for_the_hybrids_dense_layers():
     digits(common, 11.0266934399)
     assert hybrid_sensitivity(dense, tau_h=common, **known) == pytest.approx(3, rel=1e-12)
     assert of_layer(dense[2], common) > 1.6 * share > 1.6 * of_layer(dense[0], common)
-    assert math.sqrt(384) < each[0]  # 384 sigmoid units never reach the bound of the layer above them
+    assert math.sqrt(384) < each[0]  # outputs of 384 sigmoid units never reach the tau_h of the layer above
 
 
 @pytest.mark.verifies("lee2020:conv-dfa")
 @pytest.mark.parametrize("P, share", [(64, 0.458), (196, 0.432), (576, 0.4195), (784, 0.419)])
 @pytest.mark.slow
 def test_the_bias_of_a_convolution_under_a_drawn_matrix(P, share):
-    """The bias of a convolution under a drawn matrix stays far below the bound sqrt(P) ||B||: 0.42 to 0.46 of it.
+    """The bias of a convolution under a drawn matrix changes by 0.42 to 0.46 of the bound sqrt(P) ||B||.
 
     B has 64 channels and P positions and is drawn as in the paper. The derivatives are free in [0, 1]. This is a
     search, not a proof. The best derivatives for an error keep the positive or the negative terms of each channel. The
@@ -592,7 +592,7 @@ CIFAR = {"in_shape": (3, 32, 32)}
 def test_the_convolutional_network(make, number):
     """The convolutional network has the paper's number of parameters, counted layer by layer from the text.
 
-    The padding determines the inputs of the first dense layer.
+    The padding determines the number of inputs of the first dense layer.
     """
     net = make(rng=rng(0), dtype=np.float32)
     assert sum(a.size for a in (*net.W[1:], *net.b[1:])) == number

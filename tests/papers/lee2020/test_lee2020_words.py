@@ -61,7 +61,7 @@ def test_a_target_has_one_at_its_class_and_0_elsewhere():
 def test_backpropagation_reads_the_weights_above_a_second_time(l):
     """Backpropagation reads the weights above a second time, in the backward pass, by the loops of BP.
 
-    With another matrix only in this pass, layers up to l change, and layers above do not.
+    If we replace a matrix only in the backward pass, layers up to l change, and layers above do not.
     """
     net, x, y, _ = fix_a()
     right = bp_by_records(net, x, y)
@@ -77,7 +77,8 @@ def test_backpropagation_reads_the_weights_above_a_second_time(l):
 def test_dfa_changes_the_backward_path_alone_and_both_changes_are_needed():
     """DFA changes only the backward path, and both of its changes are needed, on fixture A.
 
-    Feedback alignment has only the first change: it carries B dz down from layer to layer. Layer 1 then differs.
+    Feedback alignment has only the first change: it carries B dz down from layer to layer. Then layer 1 differs from
+    DFA.
     """
     net, x, y, B = fix_a()
     before = [M.copy() for M in B if M is not None]
@@ -124,7 +125,8 @@ def test_the_bounds_on_slopes_are_an_input_that_the_accounting_reads_and_the_upd
 def test_one_mechanism_for_all_layers_costs_what_its_layers_cost_together():
     """One mechanism for all layers costs as much as the layers together.
 
-    Layers that change by 0.3, 0.4 and 1.2 with one sigma are one Gaussian in all coordinates, or three composed.
+    Layers that change by 0.3, 0.4 and 1.2 with one sigma are one Gaussian in all coordinates, or three composed
+    Gaussians.
     """
     moves, sigma, alpha = (0.3, 0.4, 1.2), 0.8, 3.0
     one = renyi_gaussian(np.array(moves), sigma**2 * np.eye(3), np.zeros(3), sigma**2 * np.eye(3), alpha=alpha)
@@ -186,7 +188,7 @@ def test_private_backpropagation_clips_each_record_and_then_averages():
 def test_private_backpropagation_adds_the_same_noise_to_every_weight_and_bias():
     """Private backpropagation adds the same noise to every weight and bias: 1,000 directions have the stated variance.
 
-    They have 52,000 draws of weights and 12,000 of biases. A variance that is 25 % off is detected.
+    The directions have 52,000 samples for weights and 12,000 for biases. The test detects a variance that is 25 % off.
     """
     net, x, y, _ = fix_a()
     mean = dp_sgd.dp_sgd(net, x, y, C=0.05, m=4, sigma=0.0, rng=rng(0))
@@ -202,7 +204,7 @@ def test_private_backpropagation_adds_the_same_noise_to_every_weight_and_bias():
 def test_clips_turn_the_mean_unless_they_shrink_all_gradients_alike():
     """Clips turn the mean unless they scale all gradients equally.
 
-    (3, 0) and (0, 1) at C = 1: the cosine of (3, 1) and (1, 1) is 4 / sqrt(20).
+    For gradients (3, 0) and (0, 1) at C = 1, the cosine of (3, 1) and (1, 1) is 4 / sqrt(20).
     """
     g = np.array([[3.0, 0.0], [0.0, 1.0]])
     assert cosine(clip_l2(g, 1.0).sum(0), g.sum(0)) == pytest.approx(4 / math.sqrt(20), rel=1e-14)
@@ -264,7 +266,8 @@ def test_a_record_replaced_changes_one_term_of_the_sums():
 def test_dp_bp_and_dp_dfa_cost_the_same_where_tau_h_follows_from_a_bound_that_holds():
     """DP-BP and DP-DFA cost the same if tau_h follows from a valid bound: epsilon is 1.031 for both.
 
-    784-128-256-10, S = 2, sigma = 0.05, 50 epochs. With the printed tau_h, the top layer decides.
+    The network is 784-128-256-10, with S = 2, sigma = 0.05 and 50 epochs. With the printed tau_h, epsilon depends on
+    the reading of the top layer.
     """
     net = lee2020_fc_fmnist(rng=rng(0))
     B = feedback.draw(net, law="spectral", scale=0.9, rng=rng(1))
@@ -334,7 +337,7 @@ def accuracies(figure, reading="sound"):
 
 
 def points(differences):
-    """The differences alone. One seed gives no interval."""
+    """The differences alone, because one seed gives no interval."""
     assert all((one.half, one.n) == (None, 1) for one in differences.values())
     return {place: one.mean for place, one in differences.items()}
 
@@ -356,7 +359,7 @@ def test_what_the_short_runs_of_the_cnn_show():
 
 @pytest.mark.verifies("lee2020:claim-epochs", "lee2020:claim-scratch")
 def test_how_many_epochs_each_rule_needs_in_our_runs():
-    """The epochs that each rule needs in our runs: at sigma = 0.01 and 0.05, DP-BP reaches every level first.
+    """In our runs at sigma = 0.01 and 0.05, DP-BP reaches every level of accuracy first.
 
     The exception is 40 % under one law of the first weights.
     """
@@ -401,7 +404,7 @@ def stopped_curves(experiment, folder, *, epochs, images, **wanted):
 def test_the_cnn_after_50_of_its_200_epochs():
     """On the CNN after 50 of its 200 epochs, DP-BP is the most accurate, then the hybrid, then DP-DFA.
 
-    The order is the same from the fifth epoch on. All images, sigma = 0.01, one seed.
+    The order is the same from the fifth epoch on. The runs have all images, sigma = 0.01 and one seed.
     """
     curves = stopped_curves(FIG2, "lee2020-fig2-paper", epochs=50, images=60_000, sigma="0.01", reading="sound")
     assert {e: tuple(curves[:, e - 1]) for e in (5, 15, 25, 50)} == {
@@ -417,7 +420,7 @@ def test_the_cnn_after_50_of_its_200_epochs():
 def test_the_cnn_at_the_most_noise():
     """On the CNN with the most noise, the hybrid is above chance and still learns, and DP-DFA is at chance.
 
-    All images, sigma = 0.05, 25 epochs, one seed.
+    The runs have all images, sigma = 0.05, 25 epochs and one seed.
     """
     curves = stopped_curves(FIG2, "lee2020-fig2-most-noise", epochs=25, images=60_000, sigma="0.05", reading="sound")
     assert {e: tuple(curves[:, e - 1]) for e in (5, 15, 25)} == {
@@ -433,7 +436,7 @@ def test_the_cnn_at_the_most_noise():
 def test_the_cnn_on_cifar_10():
     """On the CNN with CIFAR-10, the hybrid is above chance, and DP-DFA is not.
 
-    20,000 images, sigma = 0.01, 25 epochs, one seed.
+    The runs have 20,000 images, sigma = 0.01, 25 epochs and one seed.
     """
     curves = stopped_curves(FIG3, "lee2020-fig3-paper", epochs=25, images=20_000, sigma="0.01", reading="sound")
     assert curves[:, -1].tolist() == [37.36, 20.37, 9.51]
@@ -477,7 +480,7 @@ def interval(differences):
 def test_dp_bp_is_ahead_in_each_of_three_seeds(whole, ends_of):
     """DP-BP is ahead in each of three seeds at the end, and the interval of the difference is far from 0.
 
-    It is Student's 95 % interval of the difference, paired by seed.
+    The interval is Student's 95 % interval of the difference, paired by seed.
     """
     for reading, told, least in (
         ("sound", {"0.01": (-4.27, 0.29), "0.05": (-6.37, 3.18)}, 3),
@@ -623,7 +626,7 @@ def private_dfa(net, B):
 def test_dp_bp_is_ahead_of_dp_dfa_with_three_activations(small_images, phi, least):
     """DP-BP is ahead of DP-DFA with three activations, at equal S = 2 and sigma = 0.01.
 
-    Embedded images, as many steps as one epoch of the paper, two seeds.
+    We use embedded images, as many steps as one epoch of the paper, and two seeds.
     """
     for seed in (1, 2):
         by_bp, by_dfa = ends(small_images, phi, seed, (private_bp, private_dfa))
@@ -634,7 +637,7 @@ def test_dp_bp_is_ahead_of_dp_dfa_with_three_activations(small_images, phi, leas
 def test_dfa_without_privacy_under_three_activations(small_images):
     """DFA without privacy learns with three activations: ReLU is as accurate as the sigmoid, two points below tanh.
 
-    Embedded images, 468 steps, two seeds.
+    We use embedded images, 468 steps and two seeds.
     """
     rules = (lambda net, B: partial(dfa, B=B),)
     found = {

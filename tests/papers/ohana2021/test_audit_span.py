@@ -81,7 +81,7 @@ def test_zero_lies_in_every_span_and_nothing_else_in_that_of_zeros():
 def test_the_blind_threshold_bounds_what_an_error_does_to_the_span():
     """The blind threshold bounds the effect of an error on the span, in 200 draws.
 
-    It is Wedin's bound, twice, for the estimate of E. The rows have exact rank 4, plus an error.
+    The threshold applies Wedin's bound twice, for the estimate of E. The rows have exact rank 4, plus an error.
     """
     rng = np.random.default_rng(0)
     for _ in range(200):
@@ -240,8 +240,8 @@ def test_without_a_name_the_embedded_images_serve_where_there_are_no_others(monk
 
 
 def check_attacks(attacks, sigmas):
-    """For every layer, view and sigma, the two ranges do not overlap, and the thresholds alone decide correctly."""
-    assert len(attacks) == len(sigmas) * len(VIEWS) * 5  # three layers if the batch is known, two if not
+    """Check that the two ranges do not overlap and the thresholds decide correctly, for every layer, view and sigma."""
+    assert len(attacks) == len(sigmas) * len(VIEWS) * 5  # three layers if the batch is known, two layers otherwise
     for attack in attacks:
         where = (attack.sigma, attack.sees, attack.batch_known, attack.layer)
         assert attack.auc == 1.0, where
@@ -359,9 +359,9 @@ def test_a_record_that_adds_no_direction_stays_hidden(embedded):
 def test_labels_are_recovered_as_from_noise_on_each_record(embedded, sigma):
     """Labels are recovered as often as from noise on each record, without the ternary error.
 
-    Ten candidates are sqrt(2 / .9) apart. 512 records are within 4 standard errors, plus 3 points because y_hat is not
-    exactly uniform and columns of B are not exactly orthogonal. False alarms are 6e-5 each. A share that is 23 points
-    off is missed with probability below 1e-6.
+    Ten candidates are sqrt(2 / .9) apart. The share over 512 records is within 4 standard errors and 3 points. The 3
+    points are there because y_hat is not exactly uniform and columns of B are not exactly orthogonal. Each false alarm
+    has probability 6e-5. An error of 23 points is missed with probability below 1e-6.
     """
     d = math.sqrt(2 / 0.9)  # y_hat = 1/10: ||y - y'|| = sqrt 2, after the scaling of errors of norm sqrt .9 to 1
     shift = d / math.sqrt(2) / sigma
@@ -408,8 +408,8 @@ def test_the_update_is_a_bijection_of_what_each_record_adds(embedded):
 def test_the_law_of_the_residuals_is_that_of_drawn_matrices():
     """The law of the residuals is that of drawn matrices.
 
-    The test of Kolmogorov and Smirnov has 4,000 draws on each side. It refuses at p < 1e-4, so one false alarm in
-    10,000 seeds. A distance of 0.14 is missed with probability 1e-6.
+    The test of Kolmogorov and Smirnov has 4,000 draws on each side. The test rejects at p < 1e-4, so one seed in 10,000
+    gives a false alarm. A distance of 0.14 is missed with probability 1e-6.
     """
     rng = np.random.default_rng(11)
     f, h = 0.5 * rng.standard_normal((2, 5)), rng.standard_normal((3, 5))
@@ -425,8 +425,8 @@ def test_the_law_of_the_residuals_is_that_of_drawn_matrices():
 def test_the_best_tests_auc_is_that_of_the_likelihood_ratio(distance):
     """The best test's AUC is that of the likelihood ratio, within 4 standard errors.
 
-    There are 20,000 draws on each side, in three dimensions. Each standard error is at most 0.0029, and false alarms
-    are 6e-5. An area that is 0.026 off is missed with probability 1e-6.
+    There are 20,000 draws on each side, in three dimensions. Each standard error is at most 0.0029, and a false alarm
+    has probability 6e-5. An error of 0.026 is missed with probability 1e-6.
     """
     rng = np.random.default_rng(12)
     a, b = np.array([1.0, -2.0, 0.5]), np.array([1.0, -2.0, 0.5]) + distance * np.array([2.0, 1.0, -2.0]) / 3
@@ -449,8 +449,8 @@ def test_isotropic_noise_of_a_tiny_size_hides_nothing_and_of_a_valid_one_all(emb
 def test_the_repaired_rule_at_epsilon_3(embedded):
     """The repaired rule at epsilon 3 has the AUC of its theory, with at least 2,000 trials on each side.
 
-    The standard error of an AUC is at most .0092, so .05 is more than 5 of them. An AUC .1 off is missed with
-    probability below 1e-6.
+    The standard error of an AUC is at most 0.0092, so 0.05 is more than 5 standard errors. An error of 0.1 is missed
+    with probability below 1e-6.
     """
     found = repaired_audit(embedded, 2)
     assert (found.delta, found.adjacency, found.sampling) == (1e-5, "replace-one", "without-replacement")

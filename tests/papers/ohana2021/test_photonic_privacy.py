@@ -1,7 +1,7 @@
 """The privacy analysis of Ohana et al. (2021): test vectors of the claims, of their corrections and of the exact laws.
 
-V-1 and V-2 are in test_divergences, V-15 in test_rdp, V-14 in test_photonic_statements. Searches, hypotheses and the
-oracles by quadrature are in test_photonic_privacy_exact.
+V-1 and V-2 are in test_divergences, V-15 in test_rdp, V-14 in test_photonic_statements. Searches and hypotheses are in
+test_photonic_privacy_search, and oracles by quadrature in test_photonic_privacy_exact.
 """
 
 import math
@@ -104,7 +104,8 @@ def test_v6_and_v7_labels_only():
 def test_v8_an_outlier_among_saturated_records():
     """Vector V-8: with an outlier among saturated records, the divergence is 100, but the claim is 0.78.
 
-    There are 255 records c (1, 1) and one c (1, -1) with the other label under D'; sigma = 0.2, alpha = 2.
+    There are 255 records c (1, 1) and one record c (1, -1). This record has the other label under D'. The test has
+    sigma = 0.2 and alpha = 2.
     """
     c = 1 / math.sqrt(2)
     h = c * np.array([[1.0, 1]] * 255 + [[1, -1]])
@@ -122,7 +123,8 @@ def test_v8_an_outlier_among_saturated_records():
 def test_one_label_among_positive_inputs_and_equal_covariances(small, claim):
     """One label among positive inputs and equal covariances: the exact value is 100, although no signs are involved.
 
-    There are 255 records c (1, 1), and one c (1, small) with the other label under D'. This is the paper's own A.2.
+    There are 255 records c (1, 1) and one record c (1, small). This record has the other label under D'. The setting is
+    that of the paper's A.2.
     """
     h = np.array([[1.0, 1]] * 255 + [[1, small]]) / math.sqrt(2)
     D = np.ones((256, 1)), np.ones((256, 1)), h
@@ -179,7 +181,8 @@ def test_v9_the_printed_formulas_and_the_corrected_one(arguments, want):
 def test_v10_the_worst_column_in_the_direction_that_the_proof_leaves_out():
     """Vector V-10: the worst column exceeds Equation 17's logarithm at order 69.3.
 
-    This is in the direction that the proof omits. r = 4, m = 256: variances 259 and 256 in 512 rows, equal means.
+    This is in the direction that the proof omits. With r = 4 and m = 256, the variances are 259 and 256 in 512 rows.
+    The means are equal.
     """
     D = np.zeros((256, 512)), np.ones((256, 512)), np.where(np.arange(256) == 0, 2.0, 1)[:, None]
     D2 = *D[:2], np.ones((256, 1))
@@ -338,7 +341,7 @@ def test_the_delta_of_far_noise_keeps_its_digits(z):
 def test_the_exact_epsilon_beyond_floats_is_a_bound():
     """The exact epsilon beyond floats is a bound: for mu = 1e8, epsilon = mu^2 / 2 + mu Phi^-1(1 - delta).
 
-    This holds up to terms of order 1. Far noise needs no epsilon.
+    The formula holds up to terms of order 1. If the noise is very large, epsilon is 0.
     """
     epsilon = epsilon_gaussian(delta=1e-5, noise_multiplier=1e-8)
     assert 5e15 + 4.2649e8 <= epsilon <= (5e15 + 4.2649e8) * (1 + 1e-7)

@@ -46,7 +46,7 @@ def log_density(x, mean, cov):
 def renyi_in_the_plane(p, q, alpha):
     """Definition 2.3 summed over a lattice in the plane, in units of Q's widths.
 
-    For Gaussians, the sum is exact to rounding.
+    For Gaussians, the sum is exact up to rounding.
     """
     (mean_p, cov_p), (mean_q, cov_q) = p, q
     x, area = lattice()
@@ -154,7 +154,7 @@ def test_the_spans_are_of_rows_of_length_1_however_long_the_records_are():
 
 @pytest.mark.verifies("ohana2021:prop3-cols")
 def test_digits_survive_saturated_units():
-    """Digits survive saturated units with phi' from 1e-9 to 1, compared with 80 digits.
+    """The divergence is accurate for saturated units with phi' from 1e-9 to 1, compared with 80 digits.
 
     There are four inputs, and the covariance has the condition number 1e18.
     """
@@ -209,7 +209,7 @@ def test_more_inputs_than_records_tell_the_record_apart_at_every_order(m, n_in, 
 def test_the_layers_of_the_paper():
     """In the layers of the paper, 784-512-512-10 with batches of 256, the divergence is infinite.
 
-    The claim is finite. This test takes a moment.
+    The paper claims a finite value.
     """
     rng = np.random.default_rng(9)
     for n_in, n_l in ((784, 512), (512, 512), (512, 10)):
@@ -248,7 +248,7 @@ def test_units_that_do_not_fire():
 def test_random_saturated_records_against_the_claim(seed):
     """For random saturated records, the divergences vary from draw to draw, but the claims do not.
 
-    256 records +-c, r = 1, sigma = 0.2.
+    There are 256 records +-c, with r = 1 and sigma = 0.2.
     """
     for n_in, alpha, claim in ((32, 8, 50), (128, 2, 50)):
         got = n_in * claimed_column_renyi(alpha=alpha, n_l=16, **bounds(1, m=256, sigma=0.2))
@@ -269,7 +269,8 @@ def test_random_saturated_records_against_the_claim(seed):
 def test_covariances_that_rounding_cannot_tell_from_singular_have_no_divergence():
     """Covariances that rounding cannot distinguish from singular ones have no divergence.
 
-    Variances are 2 - 2e-14 in place of 1 at order 2, so S_* is 2e-14 in eight directions, less than the rounding there.
+    Variances are 2 - 2e-14 in place of 1 at order 2. So S_* is 2e-14 in eight directions. This is less than the
+    rounding error.
     """
     A = math.sqrt(2 - 2e-14) * np.eye(8)
     assert _row_renyi(A, np.zeros(8), np.eye(8), np.zeros(8), alpha=2, sigma=1.0) == math.inf
@@ -291,9 +292,9 @@ def test_each_record_is_held_against_the_span_by_itself():
 
 
 def test_extreme_batches_give_no_nan():
-    """Extreme batches give no nan: the result is >= 0, or inf.
+    """Extreme batches give no nan: the result is at least 0, or inf.
 
-    Derivatives and inputs are over hundreds of decades, and signals far above the noise.
+    Derivatives and inputs vary over hundreds of powers of ten, and signals are far above the noise.
     """
     rng = np.random.default_rng(17)
     finite = 0
@@ -429,8 +430,8 @@ def tiny(loss, sizes, seed=3):
 def test_the_theorem_on_labels_for_two_layers_by_quadrature():
     """The theorem on labels is attained for two layers, by quadrature.
 
-    For 1-1-1 with one record and both layers, the update (dW^1, dW^2) has two coordinates. Errors far outside the ball
-    change sign with the label, so that both layers change by 2 tau_B.
+    In the network 1-1-1 with one record, the update (dW^1, dW^2) has two coordinates. Errors far outside the ball
+    change sign with the label. So both layers change by 2 tau_B.
     """
     net, B = tiny(ops.squared_error, [1, 1, 1])
     x, tau_B, sigma = np.array([[0.7]]), 0.6, 0.9
@@ -548,7 +549,7 @@ def test_how_far_a_label_moves_the_output_layer(tau_B):
 
 @pytest.mark.verifies("ohana2021:prop3-cols")
 def test_the_flat_batches_of_one_unit_are_what_they_say():
-    """The flat batches of one unit differ in a record's sign; the unit reveals it without any signal, for any sigma."""
+    """The flat batches of one unit differ in a record's sign. The laws differ without signal, for any sigma."""
     D, D2 = flat([[1, 1], [1, -1], [1, 1]]), flat([[1, 1], [1, -1], [1, -1]])
     for alpha in (1.1, 1.5):
         want = renyi_in_the_plane(row_law(D, 0, 1.0), row_law(D2, 0, 1.0), alpha)
@@ -564,8 +565,8 @@ def test_the_flat_batches_of_one_unit_are_what_they_say():
 def test_secret_batches_do_not_rescue_an_update_that_shows_its_records():
     """If batches are not published, an update still shows its records: delta is at least q at every epsilon.
 
-    A batch contains the record with probability q = 256 / 54,000, and then leaves the span without this record. So
-    delta is 0.0047 for a step and 0.9999997 for 3165.
+    A batch contains the record with probability q = 256 / 54,000. If it does, the update is outside the span of the
+    other records. So delta is 0.0047 for one step and 0.9999997 for 3165 steps.
     """
     q = 256 / 54_000
     for epsilon in (0, 1, 50, 1e6):
@@ -577,7 +578,7 @@ def test_secret_batches_do_not_rescue_an_update_that_shows_its_records():
 
 @pytest.mark.verifies("ohana2021:A1-eq18", "ohana2021:eq13-index")
 def test_a_column_has_one_deviation_for_every_row_of_the_matrix():
-    """A column has one deviation for every row of the matrix: (a_k)_j has j = 1..n_l = 3.
+    """A column has one standard deviation for every row of the matrix: (a_k)_j has j = 1..n_l = 3.
 
     Three units read two inputs. Appendix A.1 prints n_{l-1} = 2, and Equation 7 sums over all three.
     """

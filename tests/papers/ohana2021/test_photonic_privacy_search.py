@@ -1,4 +1,4 @@
-"""One column of a photonic update: searches compared with the claims and the corrected bound, and each hypothesis.
+"""One column of a photonic update: searches against the claims and the corrected bound, and tests of each hypothesis.
 
 The searches evaluate Equation 7 row by row in their own function (`eq7`). `column_renyi` is also compared with it, and
 test_divergences compares Equation 7 with quadrature.
@@ -221,9 +221,9 @@ def in_units_of_the_floor(r, sigma):
     ],
 )
 def test_where_the_published_bound_is_passed_at_the_latest(r, sigma, crossing):
-    """The order at which the published bound is exceeded at the latest, for equal means or a reversed label.
+    """The published bound is exceeded at these orders at the latest, for equal means or a reversed label.
 
-    For equal means, sigma is so large that they do not matter. A reversed label shifts the means.
+    For equal means, sigma is so large that the means do not matter. A reversed label shifts the means.
     """
     D, D2 = reversed_pair(r, shift=True)
     layer = in_units_of_the_floor(r, sigma)
@@ -273,8 +273,8 @@ def test_how_loose_the_logarithm_is_at_order_2(r, ratio):
 def test_the_worst_column_is_far_below_equation_17():
     """The worst column is far below Equation 17 at Table 1's largest sigma, r = 4, order 2, 512 rows.
 
-    By Equation 7, no extreme column with equal rows exceeds 1.6162, with means shifted along one row or all, and some
-    column comes near. Equation 17 gives 7.5979.
+    By Equation 7, no extreme column with equal rows exceeds 1.6162, and some column comes near this value. The means
+    are shifted along one row or all rows. Equation 17 gives 7.5979.
     """
     layer, largest = bounds(4, m=256, sigma=0.2), 0.0
     for high, old, new in itertools.product(range(256), (1.0, 4.0), (1.0, 4.0)):
@@ -291,7 +291,7 @@ def test_the_worst_column_is_far_below_equation_17():
 def test_the_corrected_bound_at_a_small_order_is_172_times_smaller():
     """The corrected bound at a small order is 172 times smaller: 0.0351587 in place of 6.0354333.
 
-    r = 4, order 2, no shift of the means.
+    The setting is r = 4, order 2, and no shift of the means.
     """
     layer = bounds(4, m=256, sigma=1e9)
     corrected = corrected_column_renyi(alpha=2, n_l=512, **layer)
@@ -338,7 +338,7 @@ def test_a_cap_on_the_order_is_a_cost_of_the_conversion():
 def test_the_corrected_bound_is_for_replacing_a_record_not_for_leaving_one_out():
     """The corrected bound is for replacing a record; if a record is left out, it does not hold.
 
-    r = 1, m = 4, order 2: four equal records and three of them give 0.0589, but the bound is 0.
+    With r = 1, m = 4 and order 2, four equal records and three of them have the divergence 0.0589. The bound is 0.
     """
     exact = column_renyi(flat([[1]] * 4), flat([[1]] * 3), alpha=2, sigma=1)[0]
     assert exact == pytest.approx(0.0589, abs=5e-5)
@@ -350,7 +350,7 @@ def test_the_corrected_bound_is_for_replacing_a_record_not_for_leaving_one_out()
 def test_the_corrected_bound_is_for_the_size_of_the_batch_itself():
     """The corrected bound is for the size of the batch itself, also for the last batch of an epoch.
 
-    This batch has 240 records: 18.24 at order 80.9, but the bound with m = 256 gives 5.84.
+    The last batch has 240 records. Its divergence is 18.24 at order 80.9, but the bound with m = 256 gives 5.84.
     """
     (u, dphi, h), (u2, dphi2, h2) = reversed_pair(4)
     exact = column_renyi((u[:240], dphi[:240], h[:240]), (u2[:240], dphi2[:240], h2[:240]), alpha=80.9, sigma=1)[0]
@@ -381,7 +381,10 @@ def test_the_corrected_bound_is_for_the_signed_offset(shift, infinite):
 @pytest.mark.verifies("ours:column-bound", "ohana2021:eq9c")
 @pytest.mark.parametrize("clamped", [True, False])
 def test_the_corrected_bound_is_for_a_clamped_derivative(clamped):
-    """The corrected bound is for a clamped derivative: tanh' of seven units at z = 3 is 0.0099, but it assumes 0.5."""
+    """The corrected bound is for a clamped derivative.
+
+    At z = 3, tanh' of seven records is 0.0099, but the bound assumes at least 0.5.
+    """
     z = np.array([[3.0]] * 7 + [[0.0]])
     dphi = tanh.dphi(z)
     dphi2 = tanh.dphi(np.full((8, 1), 3.0))

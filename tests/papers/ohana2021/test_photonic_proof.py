@@ -1,8 +1,8 @@
 """The proof of Ohana et al. (2021), Proposition 3, line by line (Section 3.3, Appendix A), and its consequences.
 
 Identities and inequalities between the lines use rational arithmetic, in which integer orders make powers rational too.
-Divergences are by quadrature of Definition 2.3. q is (phi'_ij h_ik)^2 in units of its floor, so q is in [1, r]. a2 and
-a22 are the sums of q over the records of D and of D'.
+Divergences are by quadrature of Definition 2.3. We write q for (phi'_ij h_ik)^2 in units of its floor, so q is in [1,
+r]. The names a2 and a22 stand for the sums of q over the records of D and of D'.
 """
 
 import functools
@@ -113,10 +113,10 @@ def test_the_first_display_is_the_definition_by_quadrature():
 
 @pytest.mark.verifies("ohana2021:A2", "ohana2021:A1-s5", "ohana2021:prop3-proof-3")
 def test_a_floor_of_the_norm_alone_lets_one_record_own_a_column():
-    """If only the norm has a floor, one record can own a column: the divergence is 100, but the claim is 1.5625.
+    """If only the norm has a floor, one record can determine a column: the divergence is 100, but the claim is 1.5625.
 
-    m = 256, four columns, norms in [1/2, 1], a reversed label. By hand, the column changes by 1 * 1/2 / m, and its
-    noise has the deviation sigma / m * 1/2.
+    There are m = 256 records, four columns, norms in [1/2, 1] and a reversed label. By hand, the column changes by 1 *
+    1/2 / m, and its noise has the deviation sigma / m * 1/2.
     """
     m, sigma = 256, 0.1
     h = np.array([[0.5, 0, 0, 0]] + [[0, 0.5, 0.5, 0.5]] * (m - 1))
@@ -135,10 +135,10 @@ def test_a_floor_of_the_norm_alone_lets_one_record_own_a_column():
 
 @pytest.mark.verifies("ohana2021:pre-prop3")
 def test_the_preprints_bound_is_passed_in_the_order_that_its_proof_leaves_out():
-    """The preprint's bound is exceeded in the order that its proof omits.
+    """The preprint's bound is exceeded in the direction that its proof omits.
 
-    m = 256, 512 units, r = 4, equal means. All records are at the lower bounds, except one of D at the upper bounds. In
-    units of the lower bounds, a^2 = 255 + 4 in every row, and a'^2 = 256.
+    The setting is m = 256, 512 units, r = 4 and equal means. All records are at the lower bounds, except one of D at
+    the upper bounds. In units of the lower bounds, a^2 = 255 + 4 in every row, and a'^2 = 256.
     """
     m, n_l, r = 256, 512, 4
     a2, a22 = m - 1 + r, m
@@ -359,8 +359,9 @@ def test_the_last_line_in_the_other_direction_by_quadrature():
 def test_equal_covariances_by_quadrature():
     """With equal covariances there is no logarithm, and the divergence is the same in both orders, by quadrature.
 
-    Only a label differs. epsilon_2 and, if saturated, epsilon_3 are attained or not exceeded. The floor is at 1/2 of
-    the clip, and only the changed record is above it: 4 / 7 of epsilon_2.
+    Only a label differs. In the first case, all entries are saturated, and the divergence equals epsilon_2 and
+    epsilon_3. In the second case, the floor is at 1/2 of the clip, and only the changed record is above the floor. Then
+    the divergence is 4 / 7 of epsilon_2.
     """
     for low, share in ((1.0, 1.0), (0.5, 4 / 7)):
         h = np.array([[1.0], [low], [low], [-low]])
@@ -382,8 +383,9 @@ def test_equal_covariances_by_quadrature():
 def test_near_order_1_the_logarithm_has_no_limit_where_the_divergence_has_one():
     """Near order 1, the published bound has no limit, but the divergence has: its limit is 0.01744199.
 
-    r = 4, m = 256, 512 rows. The limit is the Kullback-Leibler divergence of the worst column. The published bound is
-    33.19, 304.8 and 3020.7 at orders 1.1, 1.01 and 1.001, and the corrected one is 0.01745957 at the last.
+    The setting is r = 4, m = 256 and 512 rows. The limit is the Kullback-Leibler divergence of the worst column. The
+    published bound is 33.19, 304.8 and 3020.7 at orders 1.1, 1.01 and 1.001, and the corrected bound is 0.01745957 at
+    order 1.001.
     """
 
     def integrand(x):
@@ -405,8 +407,8 @@ def test_near_order_1_the_logarithm_has_no_limit_where_the_divergence_has_one():
 def test_iterations_and_epochs_at_table_1():
     """At Table 1, 3165 iterations in place of 15 epochs give 211 times the divergence.
 
-    They give 194 (sigma = 0.2) to 210 (0.01) times the epsilon. A last batch of 240 records costs 256 / 240 times as
-    much.
+    The epsilon is 194 (sigma = 0.2) to 210 (sigma = 0.01) times as large. A last batch of 240 records costs 256 / 240
+    times as much.
     """
     for sigma, ratio in ((0.2, 194.2), (0.01, 210.1)):
         layer = {"sizes": PAPER, **bounds(1, m=256, sigma=sigma)}
@@ -451,8 +453,8 @@ class Given:
 def test_the_divergences_of_layers_add_up():
     """The divergences of layers add up: in 1-1-1, the two weights of an update of the rule have independent noise.
 
-    There are three records, and one is replaced. The divergence of the pair is the sum of both layers', each by the law
-    of its only column.
+    There are three records, and one is replaced. The divergence of the pair is the sum of the divergences of both
+    layers. Each layer has only one column.
     """
     net = mlp([1, 1, 1], ops.tanh, loss=ops.squared_error, rng=np.random.default_rng(6))
     B = feedback.draw(net, law="normal", scale=1.0, rng=np.random.default_rng(7))
@@ -489,9 +491,9 @@ def test_the_divergences_of_layers_add_up():
 def test_the_guarantee_of_a_network_is_refuted_by_its_first_layer():
     """The first layer refutes the guarantee of a network: the claim is (0.152, 1e-5), but epsilon is at least 4.40.
 
-    3-2-2, two records, every entry at its bounds (r = 1), sigma = 100, one step. A direction orthogonal to both inputs
-    of D is 0 in 300 runs on D, and nonzero in 300 on D'. So epsilon is at least 4.40 with 95 % confidence, and the
-    divergence is infinite in both directions.
+    The network is 3-2-2, with two records, every entry at its bounds (r = 1), sigma = 100 and one step. Along a
+    direction orthogonal to both inputs of D, the update is 0 in 300 runs on D and nonzero in 300 runs on D'. So epsilon
+    is at least 4.40 with 95 % confidence, and the divergence is infinite in both directions.
     """
     net = mlp([3, 2, 2], ops.identity, rng=np.random.default_rng(8))
     B = feedback.draw(net, law="normal", scale=1.0, rng=np.random.default_rng(9))
@@ -528,8 +530,8 @@ def delta_by_quadrature(epsilon, mean_p, sd_p, mean_q, sd_q):
 def test_a_bound_that_holds_converts_to_an_epsilon_that_holds():
     """A valid bound converts to a valid epsilon: delta, by quadrature, is below the requested one in both directions.
 
-    One column of one unit, r = 4, m = 4, with the label reversed and the record at its bounds. We use Theorem 2 over
-    the corrected bound.
+    There is one column of one unit, r = 4 and m = 4. The label is reversed, and the record is at its bounds. We apply
+    Theorem 2 to the corrected bound.
     """
     for sigma, delta in ((2.0, 1e-2), (6.0, 1e-3)):
         layer = bounds(4, m=4, sigma=sigma)
@@ -548,7 +550,7 @@ def test_a_bound_that_holds_converts_to_an_epsilon_that_holds():
 def test_what_a_cap_on_the_order_costs_the_conversion():
     """A cap on the order costs epsilon in the conversion: at delta = 1e-5, at least 4.4523 (Theorem 2) or 3.6315.
 
-    r = 100, m = 256: orders are below 3.585859. 3.6315 is for the improved conversion.
+    With r = 100 and m = 256, orders are below 3.585859. The value 3.6315 is for the improved conversion.
     """
     order = critical_column_order(m=256, clips=clips(100))
     assert order == pytest.approx(3.585859, abs=5e-7)
@@ -558,10 +560,11 @@ def test_what_a_cap_on_the_order_costs_the_conversion():
 
 @pytest.mark.verifies("ohana2021:rem3.3")
 def test_batches_drawn_at_random_help_noise_that_is_independent():
-    """Random batches help if the noise is independent: epsilon is 3.43 with the theorem on sampling, and 1946 without.
+    """Random batches help if the noise is independent.
 
-    The std of the Gaussian noise on the averaged update is 0.9737 times its sensitivity. There are 3165 batches of 256
-    of 54,000 records. 1946 is rho + 2 sqrt(rho log 1/delta) of a Gaussian.
+    Epsilon is 3.43 with the theorem on sampling, and 1946 without it. The std of the Gaussian noise on the averaged
+    update is 0.9737 times its sensitivity. There are 3165 batches of 256 of 54,000 records. 1946 is rho + 2 sqrt(rho
+    log 1/delta) of a Gaussian.
     """
     kind = {"law": "gaussian", "sensitivity": 1.0, "adjacency": "replace-one", "noise_std": 0.9737}
     spent = [

@@ -123,7 +123,7 @@ def test_offset_adds_nu_to_every_entry(v, nu):
 def test_the_printed_floor_fails_where_the_offset_cancels_the_activation():
     """The printed floor fails if the offset cancels the activation: the norm is 0, below tau_h_min = 0.2.
 
-    h = -nu in every unit, which is possible with tanh.
+    h is -nu in every unit. This is possible with tanh.
     """
     nu, c = 0.2 / math.sqrt(16), 1 / math.sqrt(16)
     net = mlp([3, 16, 2], ops.tanh, rng=rng(0))
@@ -137,7 +137,7 @@ def test_the_printed_floor_fails_where_the_offset_cancels_the_activation():
 def test_the_digits_of_a_unit_that_the_offset_cancels():
     """If the offset cancels a unit, the norm is 0.0283 instead of 0.2 or more.
 
-    nu = 0.05, c = 0.25, n = 16. Eight units are at -0.05 and eight at -0.06.
+    The setting is nu = 0.05, c = 0.25 and n = 16. Eight units are at -0.05 and eight at -0.06.
     """
     h = np.repeat([[-0.05, -0.06]], 8, axis=0).reshape(1, 16)
     assert row_norms(clip_entries(offset(h, 0.05), 0.25))[0] == pytest.approx(0.01 * math.sqrt(8), rel=1e-12)
@@ -246,9 +246,9 @@ def test_on_a_bounded_range_the_derivative_has_a_positive_minimum_at_its_ends(ph
 
 @pytest.mark.verifies("ohana2021:eq9c")
 def test_how_far_z_may_reach_for_equation_17_to_be_defined():
-    """The largest z for which Equation 17 is defined, by bisection: it needs (gamma_max / gamma_min)^2 < m + 1 = 257.
+    """The largest z for which Equation 17 is defined has (gamma_max / gamma_min)^2 = m + 1 = 257, by bisection.
 
-    tau_h_min = tau_h_max.
+    The test has tau_h_min = tau_h_max.
     """
 
     def reach(phi):
@@ -370,7 +370,8 @@ def test_each_hidden_layer_has_one_feedback_matrix():
 def test_two_readings_of_the_minibatches_differ_in_how_often_a_record_takes_part():
     """Two readings of the minibatches differ in how often a record takes part: 15 times, or 16 times on average.
 
-    60 records, batches of 8, 15 epochs. Disjoint batches use a record 15 times, fresh ones 16 times on average.
+    There are 60 records, batches of 8 and 15 epochs. Disjoint batches use a record 15 times, fresh ones 16 times on
+    average.
     """
     x = y = np.arange(60.0)[:, None]
     epochs, fresh = EpochPartition(x, y, 8, Streams(3)), WithoutReplacement(x, y, 8, Streams(3))
@@ -388,7 +389,7 @@ def test_two_readings_of_the_minibatches_differ_in_how_often_a_record_takes_part
 def test_the_steps_of_the_experiment():
     """An epoch of the experiment has 211 steps with a last batch of 240, and 210 without it; there are 15 epochs.
 
-    54,000 records are in batches of 256.
+    The 54,000 records are in batches of 256.
     """
     x = np.zeros((54_000, 1), np.float32)
     short, drop = (EpochPartition(x, x, 256, Streams(0), last=last) for last in ("short", "drop"))
@@ -421,7 +422,8 @@ def test_the_output_is_that_of_layer_l_max_and_not_of_the_last_l_of_the_loop():
 def test_the_three_readings_of_the_output_layer():
     """The three readings of the output layer have these norms of dW^3 on V-12.
 
-    The readings are scale(e) + g, as the loop from L says; scale(e), which releases the labels; and e itself.
+    The first reading is scale(e) + g, as the loop from L says. The second is scale(e), and it releases the labels. The
+    third is e itself.
     """
     norms = {
         "noisy": np.linalg.norm(v12(top="noisy")[3]),
@@ -474,7 +476,8 @@ def v17():
 def test_noise_of_a_camera_depends_on_the_input_and_the_pixel():
     """The noise of a camera depends on the input and the pixel, with V-17's medium.
 
-    It has 3 mirrors and 1 for the anchor. kappa times the variance of the recovered projection has the recorded digits.
+    The medium has 3 mirrors for data and 1 for the anchor. kappa times the variance of the recovered projection has the
+    recorded digits.
     """
     R = v17().R
     got = {}
@@ -524,7 +527,7 @@ def test_the_network_of_the_experiment_and_what_its_initialisation_leaves_open()
 
 @pytest.mark.verifies("ohana2021:exp-tau")
 def test_readings_that_the_stated_bounds_leave_open():
-    """The readings that the stated bounds allow have these norms on V-12.
+    """The stated bounds allow several readings. Their updates have these norms on V-12.
 
     We compute the norm of dW^3 for four tau_h_min, and of dW^1 with and without clipping the input.
     """
@@ -616,7 +619,7 @@ def test_the_split_of_the_experiment():
 @pytest.mark.verifies("ohana2021:exp-sigma")
 @pytest.mark.parametrize("n, times", [(512, 22.616371158), (10, 3.084327760), (100, 9.975031640)])
 def test_the_norm_of_the_noise_grows_with_the_width_of_the_layer(n, times):
-    """The norm of the noise grows with the width of the layer: the text's 10 is that of 100 units.
+    """The norm of the noise grows with the width of the layer: the text's norm 10 is that of 100 units.
 
     We use the chi law of scipy, in units of sigma.
     """
@@ -629,8 +632,8 @@ def test_the_norm_of_the_noise_grows_with_the_width_of_the_layer(n, times):
 def test_the_printed_percentages_are_not_those_of_512_units():
     """The printed percentages are not those of 512 units, because ||B e|| is at most 1.
 
-    For 4,000 draws each, the mean norm is within 5 standard errors (false alarm 6e-7). A norm that is 9.8 of them, or
-    0.5 %, off is missed with probability 1e-6.
+    For 4,000 draws each, the mean norm is within 5 standard errors (false alarm 6e-7). An error of 9.8 standard errors
+    (0.5 % of the norm) is missed with probability 1e-6.
     """
     for sigma, printed, ours in ((0.01, 0.1, 0.2262), (0.05, 0.5, 1.1308), (0.1, 1.0, 2.2616), (0.2, 2.0, 4.5233)):
         norms = np.linalg.norm(rng(8).normal(0, sigma, (4000, 512)), axis=1)

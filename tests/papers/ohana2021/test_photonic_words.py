@@ -60,9 +60,9 @@ def differences(net, x, y, l, step=1e-5):
 
 @pytest.mark.verifies("ohana2021:dp-utility")
 def test_every_private_cell_of_table_1_is_below_its_rows_first():
-    """Every private cell of Table 1 is below its row's first cell: the smallest and the largest drop of each row.
+    """Every private cell of Table 1 is below its row's first cell.
 
-    The drops are from the digits of the table.
+    We test the smallest and the largest drop of each row. We compute the drops from the digits of the table.
     """
     digits = {
         "BP": "88.33 75.22 70.71 71.47 71.27 70.28 66.78",
@@ -80,9 +80,9 @@ def test_every_private_cell_of_table_1_is_below_its_rows_first():
 
 @pytest.mark.verifies("ohana2021:dp-impossible")
 def test_what_can_be_inferred_under_differential_privacy_is_bounded_and_not_nothing():
-    """Differential privacy bounds what can be inferred, but not to nothing: a guess is right at most 3/4.
+    """Differential privacy bounds what can be inferred, but not to 0: a guess is right with probability at most 3/4.
 
-    Randomised response with the true answer with probability 3/4 is (log 3, 0)-DP.
+    Randomised response that gives the true answer with probability 3/4 is (log 3, 0)-DP.
     """
     law = {0: (Fraction(3, 4), Fraction(1, 4)), 1: (Fraction(1, 4), Fraction(3, 4))}  # answer's law, given the truth
     assert max(law[0][k] / law[1][k] for k in (0, 1)) == 3
@@ -207,9 +207,9 @@ def test_the_error_is_y_hat_minus_y_for_matching_losses_and_not_for_the_squared_
 
 @pytest.mark.verifies("ohana2021:dfa-parallel")
 def test_one_product_projects_the_error_for_all_layers_at_once():
-    """One product projects the error for all layers at once: the stacked matrices times e, divided again.
+    """One product of the stacked matrices with e projects the error for all layers. We split its result by layers.
 
-    The results are the projections of DFA, bitwise or to 1e-15.
+    The updates from these projections equal those of DFA to 1e-14.
     """
     net = mlp([4, 5, 6, 7, 3], ops.tanh, rng=rng(0))
     B = feedback.draw(net, law="normal", scale=1.0, rng=rng(1))
@@ -246,7 +246,7 @@ def test_dfa_on_a_convolutional_network_with_a_skip():
 
 @pytest.mark.verifies("ohana2021:sim-noise")
 def test_simulated_noise_hides_nothing_from_whoever_has_its_seed():
-    """Simulated noise hides nothing if the seed is known: it can be subtracted, and the noiseless direction remains.
+    """Simulated noise hides nothing if the seed is known: subtracting the noise leaves the noiseless direction.
 
     The same seed gives the same noise, without the data.
     """
@@ -265,7 +265,7 @@ def test_simulated_noise_hides_nothing_from_whoever_has_its_seed():
 
 @pytest.mark.verifies("ohana2021:noise-negligible", "ohana2021:exp-notuning")
 def test_the_simulated_device_costs_nothing_that_three_seeds_can_tell():
-    """The simulated device costs no accuracy that three seeds can show: PDFA without privacy compared with TDFA.
+    """The simulated device loses no accuracy that three seeds can show. We compare PDFA without privacy with TDFA.
 
     TDFA is the same rule without the camera. Size and settings are the paper's.
     """
@@ -278,7 +278,7 @@ def test_the_simulated_device_costs_nothing_that_three_seeds_can_tell():
 
 @pytest.mark.verifies("ohana2021:exp-notuning")
 def test_dfa_and_pdfa_run_with_the_same_settings_but_for_the_device():
-    """DFA and PDFA run with the same settings except for the device, by every cell's settings.
+    """DFA and PDFA run with the same settings except for the device. We compare the settings of every cell.
 
     The printed gaps between the two rows are below a point.
     """
@@ -311,7 +311,8 @@ def test_bounded_derivatives_are_enough_for_the_sensitivity_and_not_for_the_dive
 def test_a_tanh_unit_has_an_infinite_divergence_and_moves_less_than_its_sensitivity():
     """A tanh unit has an infinite divergence, but changes by less than its sensitivity.
 
-    One record, h = 1, B e = 1, sigma = 1. P is the law of the column at z = 0, Q at z = 1, where tanh' is 0.42.
+    There is one record, with h = 1, B e = 1 and sigma = 1. P is the law of the column at z = 0, and Q is its law at z =
+    1. There, tanh' is 0.42.
     """
     (f, one), (g, other) = (
         column_law(np.ones((1, 1)), ops.tanh.dphi(np.array([[z]])), np.ones((1, 1)), sigma=1.0) for z in (0.0, 1.0)
@@ -356,7 +357,7 @@ def test_the_preprints_bound_on_a_column_is_negative_where_the_activation_is():
 def test_the_last_line_takes_the_lower_bound_on_the_new_variance():
     """The last line takes the lower bound on the new variance: a'^2 / (a'^2 - c) falls in a'^2.
 
-    At the lower bound, the value is that of (17), and at the upper one it is below an attained value.
+    At the lower bound of a'^2, the value is that of (17). At the upper bound, it is below an attained value.
     """
     m, r = 256, 4
     lower, upper = Fraction(m, m - (r - 1)), Fraction(m * r, m * r - (r - 1))
@@ -395,9 +396,9 @@ def test_tdfa_is_dfa_with_a_ternary_error_below_the_top():
 def test_how_much_noise_reaches_the_released_average():
     """The noise on the released average is sigma sqrt(n_l / m), in units of the largest signal.
 
-    This is for saturated inputs. DP-SGD at z = 1 has sqrt(d) / m. 784-512-512-10, m = 256, and one draw each. The norm
-    of 512 normals varies by 3 %, that of 669,706 by 0.1 %. A correct program fails with probability below 1e-5 (seeds
-    are fixed).
+    The value is for saturated inputs. DP-SGD at z = 1 has sqrt(d) / m. The network is 784-512-512-10, m is 256, and we
+    draw the noise once. The norm of 512 normals varies by 3 %, that of 669,706 by 0.1 %. A correct program fails with
+    probability below 1e-5 (seeds are fixed).
     """
     net = ARCHITECTURES["ohana2021"](rng=rng(0), dtype=np.float64)
     for l in (1, 2, 3):
@@ -420,7 +421,8 @@ def test_how_much_noise_reaches_the_released_average():
 def test_dp_sgd_with_so_little_noise_has_an_epsilon_of_hundreds_after_one_step():
     """DP-SGD with so little noise has an epsilon of hundreds after one step.
 
-    Noise of 10 % of the largest signal is a multiplier of 0.0313: unit Gaussians at a distance of 1 / 0.0313.
+    Noise of 10 % of the largest signal is a noise multiplier of 0.0313. The two laws are unit Gaussians at a distance
+    of 1 / 0.0313.
     """
     multiplier = 0.1 * 256 / math.sqrt(669_706)
     assert multiplier == pytest.approx(0.0313, abs=5e-5)
@@ -442,7 +444,7 @@ def test_dp_sgd_with_so_little_noise_has_an_epsilon_of_hundreds_after_one_step()
 def test_what_the_papers_own_formula_says_of_its_most_private_run():
     """By the paper's own formula, the most private run has epsilon a + 2 sqrt(a c), the minimum over orders.
 
-    epsilon(alpha) = a alpha + c / (alpha - 1). Table 1, sigma = 0.2, T = 15, r = 1.
+    epsilon(alpha) is a alpha + c / (alpha - 1). The setting is that of Table 1 with sigma = 0.2, T = 15 and r = 1.
     """
     a, c = 15 * (784 + 512 + 512) * 2 / (256 * 0.2**2), math.log(1e5)
     clips = Clips(gamma_min=1, gamma_max=1, tau_h_min=1, tau_h_max=1, tau_B=1)
@@ -493,7 +495,9 @@ def ends_of_bp(lr, seed):
 
 @pytest.mark.verifies("ohana2021:table1-c4")
 def test_what_table_1_prints_of_bp_is_at_a_learning_rate_a_hundredth_of_the_others():
-    """Table 1's BP has a learning rate of a hundredth of the others: points lost by the clips, and by sigma = 0.2.
+    """Table 1's BP has a hundredth of the learning rate of the other rules.
+
+    We test the points lost by the clips, and by sigma = 0.2.
 
     The points are from the digits of the table.
     """
@@ -512,7 +516,7 @@ def test_what_table_1_prints_of_bp_is_at_a_learning_rate_a_hundredth_of_the_othe
 @pytest.mark.nightly
 @pytest.mark.verifies("ohana2021:table1-c4")
 def test_bp_loses_little_to_clips_and_noise_at_the_learning_rate_of_dfa():
-    """At the learning rate of DFA, BP loses little to clips and noise: 83.2, 80.5, 80.2 % at 0.01, with one seed.
+    """At DFA's learning rate of 0.01, BP loses little to clips and noise: 83.2, 80.5, 80.2 %, with one seed.
 
     At 1e-4 the accuracies are 63.4, 57.1, 57.1 %, and BP learns little with or without clips.
     """

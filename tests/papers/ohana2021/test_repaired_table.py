@@ -25,7 +25,7 @@ def test_cells_are_three_rules_without_privacy_and_under_four_guarantees(scale):
     published = {cell.name: cell.settings for cell in TABLE1.cells(scale, [1, 2])}
     for cell in cells:
         if cell.key["epsilon"] == "non-private":
-            assert published[cell.name] == cell.settings  # the same runs, so nobody who has them must train again
+            assert published[cell.name] == cell.settings  # finished runs can be used again
         else:
             assert cell.name not in published
             assert cell.settings.delta == 1e-5
@@ -49,7 +49,7 @@ def test_the_demos_runs_stay_within_epsilon_and_use_it_up(protected, rule, epsil
     assert 0.998 * float(epsilon) <= said["guarantee"]["epsilon"] <= float(epsilon)
     assert said["guarantee"]["delta"] == 1e-5
     assert said["guarantee"]["adjacency"] == {"records": "replace-one", "labels": "replace-label"}[protected]
-    assert settings.pixels == "unit" or protected == "labels"  # a scale of images says nothing on labels
+    assert settings.pixels == "unit" or protected == "labels"  # the scale of images does not matter for labels
 
 
 @pytest.mark.parametrize(

@@ -70,8 +70,9 @@ def test_every_search_has_as_many_trials_seeds_and_epochs(scale):
 def test_values_are_drawn_by_their_laws_and_shared_by_the_rules():
     """Values are drawn by their laws, and the rules share them.
 
-    The test of Kolmogorov and Smirnov has 600 draws for each of seven laws, with false alarms of 1e-6 each. A law that
-    is off by a fifth of its distribution function somewhere is missed in fewer than one of fifty.
+    The test has 600 draws for each of seven laws: Kolmogorov-Smirnov for continuous values and chi-square for discrete
+    values. Each false alarm has probability 1e-6. If a distribution function is off by 1/5 at some point, the test
+    misses this with probability below 1/50.
     """
     every = [(number, trial) for number in range(1, 76) for trial in range(8)]
 

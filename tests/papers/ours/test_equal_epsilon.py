@@ -23,8 +23,9 @@ NAMES = [f"{contest.run.get('architecture', 'cnn')}-{rule}" for contest, rule in
 def test_trials_are_drawn_within_their_ranges_by_their_laws(contest, rule):
     """Trials are drawn within their ranges by their laws.
 
-    The test of Kolmogorov and Smirnov has 400 draws for each of at most six laws, with false alarms of 1e-6 each. A law
-    that is off by a fifth of its distribution function somewhere is missed in fewer than one of fifty.
+    The test has 400 draws for each of at most six laws: Kolmogorov-Smirnov for continuous values and chi-square for
+    discrete values. Each false alarm has probability 1e-6. If a distribution function is off by 1/5 at some point, the
+    test misses this with probability below 1/50.
     """
     drawn = [contest.draw(rule, trial) for trial in range(400)]
     laws = contest.laws(rule)
@@ -49,7 +50,8 @@ def test_trials_are_drawn_within_their_ranges_by_their_laws(contest, rule):
 def test_a_step_is_what_all_records_at_their_bound_would_make(contest, rule):
     """The step of a trial is the update if all records were at their bound.
 
-    The rule's mechanism states the change of the mean from one record. A step is lr times that times the batch size.
+    The rule's mechanism states the change of the mean from one record. The step is lr times this change times the batch
+    size.
     """
     values = contest.draw(rule, 3)
     run = contest.settings(rule, values, epsilon=3, dataset="fashion-mnist-small", epochs=1, seed=1)
@@ -113,7 +115,7 @@ def test_whole_runs_have_the_best_finalist_and_shorter_ones_the_best_trial(conte
 @pytest.mark.verifies("ours:finalists")
 @pytest.mark.parametrize(("contest", "rule"), RULES, ids=NAMES)
 def test_half_the_length_is_half_the_step_or_twice_the_regularisation(contest, rule):
-    """Half the length is half the learning rate, or twice the regularisation.
+    """The factor 0.5 gives half the learning rate, or twice the regularisation.
 
     Only rules with steps have a learning rate. Nothing else changes, except the noise that the rule needs.
     """

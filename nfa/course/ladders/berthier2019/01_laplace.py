@@ -1,7 +1,7 @@
 """The Laplace mechanism [berthier2019:prop2.1]
 
 A query has several coordinates, and one record moves it by at most S in the l1 norm. Independent Laplace noise of scale
-S / epsilon on every coordinate makes its answer epsilon-DP. Return the noisy answer.
+S / epsilon on every coordinate makes the answer epsilon-DP. Return the noisy answer.
 
 Hint: rng.laplace(0, scale, size) takes the scale b. The standard deviation is sqrt(2) b.
 """
@@ -27,11 +27,11 @@ def laplace(value, S, epsilon, rng):
 # %% cases
 from nfa.course.judging import TaskCase
 
-D = 160_000  # coordinates: right code with other draws fails a band below with odds under 1e-9
+D = 160_000  # coordinates; correct code with another seed fails with a probability below 1e-9
 
 
 def measured(f, S, epsilon):
-    """Mean, mean size of the noise (the scale), share within one scale (1 - 1/e), deviation of a difference."""
+    """Mean, mean size (the scale), share within one scale (1 - 1/e) and deviation of a difference of the noise."""
     scale = S / epsilon
     noise = np.asarray(f(np.full(D, 2.0), S, epsilon, np.random.default_rng(3)), dtype=float) - 2.0
     within = scale * np.mean(np.abs(noise) <= scale)

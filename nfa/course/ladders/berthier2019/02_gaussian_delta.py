@@ -1,8 +1,9 @@
 """The delta of Gaussian noise [berthier2019:def2.1]
 
-A query moves by at most S, and gets Gaussian noise of standard deviation sigma. Given epsilon, the smallest delta is
-the largest P(output in A without the record) - exp(epsilon) P(output in A with it), over all sets A. With mu = S / sigma
-it is Phi(mu/2 - epsilon/mu) - exp(epsilon) Phi(-mu/2 - epsilon/mu), where Phi is the normal distribution function.
+One record moves a query by at most S, and the query gets Gaussian noise of standard deviation sigma. Take an epsilon.
+The smallest delta is the largest value over all sets A of
+P(output in A without the record) - exp(epsilon) P(output in A with the record). With mu = S / sigma, this delta is
+Phi(mu/2 - epsilon/mu) - exp(epsilon) Phi(-mu/2 - epsilon/mu). Phi is the distribution function of the standard normal.
 
 Hint: statistics.NormalDist().cdf is Phi.
 """
@@ -33,7 +34,7 @@ from nfa.course.judging import TaskCase
 
 
 def integrated(S, sigma, epsilon):
-    """The integral of max(p - exp(epsilon) q, 0) over a fine grid, which is the value of the best set A."""
+    """The integral of max(p - exp(epsilon) q, 0) on a fine grid, which is the value of the best set A."""
     t = np.linspace(-12 * sigma, S + 12 * sigma, 400_001)
     p, q = (np.exp(-((t - mean) ** 2) / (2 * sigma**2)) / (sigma * math.sqrt(2 * math.pi)) for mean in (S, 0.0))
     return float(np.maximum(p - math.exp(epsilon) * q, 0).sum() * (t[1] - t[0]))

@@ -1,11 +1,11 @@
 """Total variation and the best guess [berthier2019:def-tv] [berthier2019:lecam]
 
-An output has a few possible values, with probabilities p without the record and q with it. The total variation is the
-largest difference of probability that any set of outputs has. An adversary sees the output and guesses whether the
-record is there, and both are as likely beforehand. Their best guess is right with probability (1 + total variation) / 2.
-Return the total variation.
+An output has a few possible values, with probabilities p without the record and q with the record. The total variation
+is the largest difference between the two probabilities of a set of outputs. An adversary sees the output and guesses
+whether the record is in the data. Suppose both cases have the prior probability 1/2. Then the best guess is right with
+probability (1 + total variation) / 2. Return the total variation.
 
-Hint: The best set has all outputs where p is above q. So the total variation is half the sum of |p - q|.
+Hint: The best set has all outputs for which p is above q. So the total variation is half the sum of |p - q|.
 """
 
 # %% task
@@ -31,7 +31,7 @@ from nfa.course.judging import TaskCase
 
 
 def by_sets(p, q):
-    """Every set of outputs is tried."""
+    """The largest difference over all sets of outputs."""
     sets = itertools.product((0, 1), repeat=len(p))
     return max(abs(math.fsum((a - b) * s for a, b, s in zip(p, q, chosen, strict=True))) for chosen in sets)
 

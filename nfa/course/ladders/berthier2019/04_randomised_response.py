@@ -1,8 +1,8 @@
 """Randomised response [berthier2019:rr]
 
-Every person answers yes (1) or no (0). With probability p the answer is the truth. Otherwise a second, fair coin
-decides it. So the share of yeses is p times the true share plus (1 - p) / 2. Return an unbiased estimate of the true
-share, from the answers.
+Every person answers yes (1) or no (0). With probability p, the answer is the truth. Otherwise, a second, fair coin
+decides the answer. So the expected share of yes answers is p times the true share plus (1 - p) / 2. Return an unbiased
+estimate of the true share from the answers.
 
 Hint: Solve for the true share. The estimate may be below 0 or above 1.
 """
@@ -12,7 +12,7 @@ import numpy as np
 
 
 def true_share(answers, p):
-    """Return the estimate of the share of people whose truth is 1.
+    """Return the estimate of the share of people with the truth 1.
 
     answers : (n,) array of zeros and ones
     p : number in (0, 1], the probability of a truthful answer
@@ -30,7 +30,7 @@ from nfa.course.judging import TaskCase
 
 
 def mean_estimate(f, truth, p):
-    """The mean of the estimate over all possible answers of these people, each with its probability."""
+    """The mean of the estimate over all possible answers of these people, weighted with their probabilities."""
     total = 0.0
     for answers in itertools.product((0, 1), repeat=len(truth)):
         chances = [p * (a == t) + (1 - p) / 2 for a, t in zip(answers, truth, strict=True)]

@@ -1,8 +1,8 @@
 """A noisy step of logistic regression [berthier2019:gradpert] [berthier2019:exp4.6]
 
-The loss of one record is log(1 + exp(-y theta.x)), with the label y = 1 or -1. A step of gradient perturbation subtracts
-gamma times the sum of its gradient and Gaussian noise eta, of standard deviation sigma on every coordinate. Here eta is
-given, so the result is exact. Return the next theta.
+The loss of one record is log(1 + exp(-y theta.x)), with the label y = 1 or -1. A step of gradient perturbation adds
+Gaussian noise eta to the gradient, with standard deviation sigma on every coordinate. Then it subtracts gamma times
+this sum from theta. Here eta is given, so the result is exact. Return the next theta.
 
 Hint: The gradient is -y x / (1 + exp(y theta.x)).
 """
@@ -33,7 +33,7 @@ from nfa.course.judging import TaskCase
 
 
 def wanted(theta, x, y, gamma, eta):
-    """The gradient by central differences of the loss."""
+    """The step with a gradient from central differences of the loss."""
     found = slopes(lambda v: math.log1p(math.exp(-y * float(v @ x))), theta)
     return np.array([t - gamma * g - gamma * n for t, g, n in zip(theta, found, eta, strict=True)])
 

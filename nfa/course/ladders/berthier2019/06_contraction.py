@@ -1,10 +1,10 @@
 """How a step stretches distances [berthier2019:lem3.4] [berthier2019:gradpert]
 
-Two runs start at different points and take the same step, u - gamma grad(u). If the second derivatives of the loss lie
-between mu and beta, then the distance of the two points grows at most by the factor
-max(|1 - gamma mu|, |1 - gamma beta|). Return this factor. If it is at most 1, no step makes two runs easier to tell apart.
+Two runs start at different points and take the same step, u - gamma grad(u). If the second derivatives of the loss are
+between mu and beta, the distance of the two points grows by at most the factor max(|1 - gamma mu|, |1 - gamma beta|).
+Return this factor. If it is at most 1, no step makes the two runs easier to distinguish.
 
-Hint: On a quadratic loss each direction is multiplied by 1 - gamma times its second derivative.
+Hint: On a quadratic loss, a step multiplies each direction by 1 - gamma times its second derivative.
 """
 
 
@@ -28,7 +28,7 @@ from nfa.course.judging import TaskCase
 
 
 def by_steps(gamma, mu, beta):
-    """Two points on a quadratic loss with 1,001 curvatures from mu to beta: how far a step moves them apart."""
+    """The growth of a distance in a step, for quadratic losses with 1,001 second derivatives from mu to beta."""
     curvatures = np.linspace(mu, beta, 1001)
     return float(np.abs((1.0 - gamma * curvatures * 1.0) - (0.0 - gamma * curvatures * 0.0)).max())
 

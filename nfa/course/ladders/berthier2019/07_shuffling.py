@@ -1,9 +1,9 @@
 """Shuffled passes [berthier2019:alg1]
 
-Algorithm 1 makes several passes. Each pass shuffles the n records afresh, and takes one step with each of the first
-floor(tau n) of them. Return the indices of the records, in the order of the steps.
+Algorithm 1 makes several passes. Each pass shuffles the n records again, and takes one step with each of the first
+floor(tau n) records. Return the indices of the records, in the order of the steps.
 
-Hint: rng.permutation(n) is one shuffle. A new pass needs a new one.
+Hint: rng.permutation(n) is one shuffle. A new pass needs a new shuffle.
 """
 
 # %% task
@@ -29,11 +29,11 @@ def order(n, tau, passes, rng):
 # %% cases
 from nfa.course.judging import TaskCase, at_once
 
-RUNS = 2_500  # a share of these is within 0.06 of its probability but for odds of 1e-9
+RUNS = 2_500  # a share of these runs is more than 0.06 from its probability with probability 1e-9
 
 
 def measured(f, n, tau, passes):
-    """Over many orders: the shares in which each record stands at each step, and what two steps have in common."""
+    """The shares over many orders: of each record at each step, and of the same record at two steps."""
     rng, steps = np.random.default_rng(7), passes * math.floor(tau * n)
     shares, repeats = np.zeros((steps, n)), np.zeros((steps, steps))
     for _ in range(RUNS):
@@ -46,7 +46,7 @@ def measured(f, n, tau, passes):
 
 
 def exact(n, tau, passes):
-    """Every record is as likely at every step; two steps of a pass share none, two of different passes one in n."""
+    """The exact shares. Two steps of one pass have no record in common, and two of different passes with share 1/n."""
     k = math.floor(tau * n)
     repeats = np.full((passes * k, passes * k), 1 / n)
     for first in range(0, passes * k, k):

@@ -2,9 +2,9 @@
 
 Add noise zeta_k to the pre-activation z of an example and compute the loss, for k = 1..K. The average of
 zeta_k loss(z + zeta_k) / sigma^2 is an estimate of the derivative of the loss by z. No backward pass is needed. Compute
-it for given draws of the noise.
+this estimate for given draws of the noise.
 
-Hint: loss(z + zeta[k]) has one number for each example, and zeta[k] has a row for each. Multiply row by row.
+Hint: loss(z + zeta[k]) has one number for each example, and zeta[k] has a row for each example. Multiply row by row.
 """
 
 # %% task
@@ -34,7 +34,7 @@ from nfa.course.judging import TaskCase
 
 
 def crossed(k, n, sigma):
-    """2 n draws along the axes, both ways. For a quadratic loss their average is exactly the derivative."""
+    """2 n draws along the axes in both directions. For a quadratic loss, their average is exactly the derivative."""
     steps = sigma * np.sqrt(n) * np.vstack([np.eye(n), -np.eye(n)])
     return np.repeat(steps[:, None], k, axis=1)
 

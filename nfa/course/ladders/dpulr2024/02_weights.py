@@ -1,8 +1,8 @@
 """From pre-activations to weights [dpulr2024:alg1.L203]
 
-v holds each example's estimate of the derivative by z, and h what the layer reads. Since z = W h + b, the estimate of
-the gradient by W is the outer product of v and h, and by b it is v. Return them for every example, not their sum,
-because each example is clipped by itself.
+v has each example's estimate of the derivative by z, and h is the input of the layer. Because z = W h + b, the estimate
+of the gradient by W is the outer product of v and h. The estimate by b is v. Return both for every example, and not the
+sum over examples, because the rule clips each example separately.
 
 Hint: v[:, :, None] * h[:, None, :] has the outer products of all examples.
 """
@@ -30,7 +30,7 @@ from nfa.course.judging import TaskCase
 
 
 def wanted(v, h):
-    """The derivative of <W h + b, v> by W and b, example by example."""
+    """The derivatives of <W h + b, v> by W and b for each example."""
     W, b = np.zeros((v.shape[1], h.shape[1])), np.zeros(v.shape[1])
     gW = [slopes(lambda a, i=i: float((a @ h[i] + b) @ v[i]), W) for i in range(len(v))]
     gb = [slopes(lambda a, i=i: float((W @ h[i] + a) @ v[i]), b) for i in range(len(v))]

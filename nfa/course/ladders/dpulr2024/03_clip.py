@@ -1,9 +1,9 @@
 """Clip each example's estimate [dpulr2024:alg1.L205]
 
 Line 205 divides the estimate of each example by max(1, norm / C), so that its norm is at most C. An estimate has a
-weight part and a bias part. Clip both together, by one factor: the norm is that of all their numbers.
+weight part and a bias part. Clip both together by one factor. The norm is that of all values of both parts.
 
-Hint: Sum the squares over all axes but the first. max(1, norm / C) is never 0.
+Hint: Sum the squares over all axes except the first. max(1, norm / C) is never 0.
 """
 
 # %% task
@@ -31,7 +31,7 @@ from nfa.course.judging import TaskCase
 
 
 def wanted(gW, gb, C):
-    """Example by example, with `math.hypot`."""
+    """The clip of one example after the other, with norms from `math.hypot`."""
     norms = [math.hypot(*one.ravel(), *other) for one, other in zip(gW, gb, strict=True)]
     pairs = [(a * C / n, b * C / n) if n > C else (a, b) for a, b, n in zip(gW, gb, norms, strict=True)]
     return {"gW": np.array([a for a, _ in pairs]), "gb": np.array([b for _, b in pairs])}

@@ -3,7 +3,7 @@
 A Poisson batch takes each of the N records with probability q, independently. Line 195 draws the whole batch again if
 it has fewer than N_B records. Return the indices of the batch, in increasing order.
 
-Hint: rng.random(N) < q takes each record with probability q. Draw the whole batch again, do not fill it up.
+Hint: rng.random(N) < q takes each record with probability q. Draw a small batch again, and do not fill it up.
 """
 
 # %% task
@@ -32,11 +32,11 @@ import math
 
 from nfa.course.judging import TaskCase, at_once
 
-DRAWS = 2_500  # a share of these is within 0.06 of its probability but for odds of 1e-9
+DRAWS = 2_500  # a share of these batches is more than 0.06 from its probability with probability 1e-9
 
 
 def measured(f, N, q, N_B):
-    """Shares of the batches that have each size, then of those that have each record."""
+    """The shares of batches of each size, then the shares of batches with each record."""
     rng, sizes, records = np.random.default_rng(7), np.zeros(N + 1), np.zeros(N)
     for _ in range(DRAWS):
         chosen = np.asarray(f(N, q, N_B, rng), dtype=int)
@@ -47,7 +47,7 @@ def measured(f, N, q, N_B):
 
 
 def exact(N, q, N_B):
-    """The binomial law of the size, given that it is at least N_B; every record is as likely as any other."""
+    """The binomial law of the size, given at least N_B records. All records have the same probability."""
     law = [math.comb(N, k) * q**k * (1 - q) ** (N - k) if k >= N_B else 0.0 for k in range(N + 1)]
     law = [p / math.fsum(law) for p in law]
     return np.array([*law, *[math.fsum(k * p for k, p in enumerate(law)) / N] * N])

@@ -29,11 +29,11 @@ def release(g, C, sigma_0, m, rng):
 # %% cases
 from nfa.course.judging import TaskCase
 
-D = 160_000  # coordinates: the measured deviation is within 2 % of the true one but for odds of 1e-20
+D = 160_000  # coordinates; the measured deviation is more than 2 % from the true one with probability 1e-20
 
 
 def deviation(f, k, C, sigma_0, m):
-    """For rows of zeros: the deviation over the coordinates, by differences of neighbours, and by mean size."""
+    """The deviation for rows of zeros: over the coordinates, by differences of neighbours, and by mean size."""
     noise = np.asarray(f(np.zeros((k, D)), C, sigma_0, m, np.random.default_rng(3)), dtype=float)
     return np.array([noise.std(), np.diff(noise).std() / np.sqrt(2), np.abs(noise).mean() * np.sqrt(np.pi / 2)])
 

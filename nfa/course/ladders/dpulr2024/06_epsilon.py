@@ -1,9 +1,9 @@
 """Epsilon of Poisson batches [dpulr2024:dpsgd-gamma] [dpulr2024:rdp-comp] [dpulr2024:prop1]
 
-Each step takes every record with probability q and adds noise of noise multiplier sigma. For a whole order alpha >= 2
-its Renyi value is log(A) / (alpha - 1). A is a sum over k = 0..alpha, with the terms
-binomial(alpha, k) (1 - q)^(alpha - k) q^k exp(k (k - 1) / (2 sigma^2)). Over the steps the values add up, and a total
-gamma gives epsilon = gamma + log(1/delta) / (alpha - 1). Return the smallest epsilon over alpha = 2..20.
+Each step takes every record with probability q and adds noise with the noise multiplier sigma. For a whole order
+alpha >= 2, the Renyi value of a step is log(A) / (alpha - 1). A is the sum over k = 0..alpha of
+binomial(alpha, k) (1 - q)^(alpha - k) q^k exp(k (k - 1) / (2 sigma^2)). The values of all steps add up to a total
+gamma. This total gives epsilon = gamma + log(1/delta) / (alpha - 1). Return the smallest epsilon over alpha = 2..20.
 
 Hint: math.comb gives the binomials. For k = 0 and k = 1 the exponential is 1.
 """
@@ -40,7 +40,7 @@ from nfa.course.judging import TaskCase
 
 
 def integrated(q, sigma, steps, delta):
-    """A by integrating (p/r)^alpha r on a grid: p is the mixture (1 - q) r + q N(1, sigma^2), and r is N(0, sigma^2)."""
+    """Epsilon with A from a grid: the integral of (p/r)^alpha r, p = (1 - q) r + q N(1, sigma^2), r = N(0, sigma^2)."""
     t = np.linspace(-12 * sigma, 12 * sigma + 20, 400_001)
     log_r = -(t**2) / (2 * sigma**2) - math.log(sigma * math.sqrt(2 * math.pi))
     ratio = np.log1p(q * np.expm1(np.minimum((2 * t - 1) / (2 * sigma**2), 700)))  # log of p / r

@@ -1,7 +1,7 @@
 """The forward pass [lee2020:eq1] [lee2020:softmax]
 
-h[0] is x. Every layer computes z[l] = W[l] h[l-1] + b[l]. A hidden layer has h[l] = tanh(z[l]), and the last layer has
-the softmax of z[L]. A row of x is one example, so z[l] has a row for each example.
+h[0] is x. Every layer computes z[l] = W[l] h[l-1] + b[l]. A hidden layer has h[l] = tanh(z[l]), and h[L] is the softmax
+of z[L]. A row of x is one example, so z[l] has a row for each example.
 
 Hint: With rows as examples, W h is h @ W.T. Subtract the largest entry of each row before the exponential: the softmax
 stays the same, and large numbers do not overflow.
@@ -42,7 +42,7 @@ def cases():
         W, b = small_nets.weights(sizes)
         x, _ = small_nets.data(sizes[0], sizes[-1])
         z, h = small_nets.passed(W, b, x)
-        square = len(set(sizes)) == 1  # only helps to tell slips apart, for much can run there
+        square = len(set(sizes)) == 1  # a probe that only distinguishes slips, because many wrong shapes fit
         name = "network " + "-".join(map(str, sizes))
         yield TaskCase("", name, lambda f, given=(W, b, x): f(*given), None if square else {"z": z, "h": h})
     W, b = [None, np.diag([800.0, 1.0])], [None, np.zeros(2)]

@@ -1,7 +1,7 @@
 """The error [lee2020:e] [lee2020:ce]
 
-The error of one example is the derivative of its loss by z[L]. The loss is the cross-entropy of the softmax, and then
-the error is y_hat - y, where y_hat is the softmax of z[L]. Compute it for every example, from z[L].
+The error of one example is the derivative of its loss by z[L]. Let y_hat be the softmax of z[L]. The loss is the
+cross-entropy of y_hat, so the error is y_hat - y. Compute the error of every example from z[L].
 
 Hint: First compute y_hat, row by row. The rows of the error add up to 0.
 """

@@ -1,8 +1,9 @@
 """Backpropagation [lee2020:eq2] [lee2020:eq3]
 
-The pass has been done: z and h are given, h[L] is the output. In the top layer dz[L] is the error h[L] - y. Below it,
-dz[l] is W[l+1]^T dz[l+1], multiplied entry by entry by the derivative 1 - tanh(z[l])^2. The gradient by W[l] is the sum
-over examples of dz[l] h[l-1]^T, divided by m. The gradient by b[l] is the sum of dz[l], divided by m.
+The lists z and h of the forward pass are given, and h[L] is the output. In the top layer, dz[L] is the error h[L] - y.
+In a hidden layer, dz[l] is W[l+1]^T dz[l+1], multiplied entry by entry by the derivative 1 - tanh(z[l])^2. The gradient
+by W[l] is the sum over examples of dz[l] h[l-1]^T, divided by m. The gradient by b[l] is the sum of dz[l], divided by
+m.
 
 Hint: With rows as examples, W^T dz is dz @ W, and the sum over examples of dz h^T is dz.T @ h.
 """
@@ -41,7 +42,7 @@ def cases():
         W, b = small_nets.weights(sizes)
         x, y = small_nets.data(sizes[0], sizes[-1])
         z, h = small_nets.passed(W, b, x)
-        want = small_nets.gradient(W, b, x, y, m) if m else None  # without one it only helps to tell slips apart
+        want = small_nets.gradient(W, b, x, y, m) if m else None  # without m, a probe that only distinguishes slips
         name = f"network {'-'.join(map(str, sizes))}, m = {m}"
         yield TaskCase("", name, lambda f, given=(W, z, h, y, m or 7): f(*given), want)
 

@@ -1,7 +1,7 @@
 """The clip [lee2020:clip] [lee2020:A9]
 
-A private algorithm bounds what one example can do. The clip scales a vector down until its l2 norm is at most c. A
-vector whose norm is at most c stays as it is. Clip every row of an array by itself.
+A private algorithm bounds the effect of each example. The clip scales a vector with a larger l2 norm than c down to
+norm c. A vector of norm at most c stays unchanged. Clip every row of an array separately.
 
 Hint: The factor of a row is min(1, c / norm). A row of zeros has norm 0 and must stay zero, without a division by 0.
 """
@@ -30,7 +30,7 @@ from nfa.course.judging import TaskCase
 
 
 def by_rows(v, c):
-    """One row at a time; the norm by `math.hypot`."""
+    """The clip of one row after the other, with norms from `math.hypot`."""
     return np.array([[t * c / math.hypot(*row) if math.hypot(*row) > c else t for t in row] for row in v.tolist()])
 
 

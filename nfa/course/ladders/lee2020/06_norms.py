@@ -1,11 +1,11 @@
 """The norm of every example's gradient [ours:joint-clip] [lee2020:eq3]
 
 DP-SGD and joint-clip DFA clip the gradient of each example over all layers and biases together. The gradient of example
-i by W[l] is the outer product of dz[l][i] and h[l-1][i], and by b[l] it is dz[l][i]. Compute the l2 norm of all these
-numbers together, for every example. You need not build the outer products.
+i by W[l] is the outer product of dz[l][i] and h[l-1][i]. Its gradient by b[l] is dz[l][i]. For every example, compute
+the l2 norm of all these values together. You need not build the outer products.
 
-Hint: The norm of an outer product is the product of the norms. Squares add up: the square for layer l is
-||dz||^2 (||h||^2 + 1), where the 1 is the bias.
+Hint: The norm of an outer product is the product of the norms. The squares of the layers add up. The square for layer l
+is ||dz||^2 (||h||^2 + 1), and the 1 is for the bias.
 """
 
 # %% task
@@ -34,7 +34,7 @@ from nfa.course.judging import TaskCase
 
 
 def by_loops(dz, h):
-    """The entries of every outer product, one after the other."""
+    """The norms from all entries of every outer product."""
     found = []
     for i in range(len(h[0])):
         entries = []

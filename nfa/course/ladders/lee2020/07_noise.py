@@ -2,7 +2,7 @@
 
 The clipped gradients of the examples are the rows of u. The algorithm releases their sum, divided by the public m, plus
 Gaussian noise of standard deviation sigma on every coordinate. The noise is added once, to the mean, and does not
-depend on the examples. A batch without examples releases noise alone.
+depend on the examples. For a batch without examples, the algorithm releases only noise.
 
 Hint: rng.normal(0, sigma, size) takes the standard deviation, not the variance.
 """
@@ -28,11 +28,11 @@ def noisy_mean(u, m, sigma, rng):
 # %% cases
 from nfa.course.judging import TaskCase
 
-D = 160_000  # coordinates: right code with other draws fails one of the bands below with odds under 1e-6
+D = 160_000  # coordinates; correct code with another seed fails with a probability below 1e-6
 
 
 def measured(f, k, m, sigma, seed):
-    """For rows of ones: mean, share within one deviation of it (normal 0.683), twice the correlation of neighbours."""
+    """For rows of ones: mean, share within one deviation (0.683 if normal), and twice the neighbours' correlation."""
     noisy = np.asarray(f(np.ones((k, D)), m, sigma, np.random.default_rng(seed)), dtype=float)
     if noisy.shape != (D,):
         return noisy

@@ -1,11 +1,12 @@
 """The joint clip [ours:joint-clip] [lee2020:A10-A11]
 
-Each example i has a direction: the outer product of dz[l][i] and h[l-1][i] for W[l], and dz[l][i] for b[l], for all
-layers. Clip the whole direction of every example to norm C, that is, multiply it by min(1, C / norm) where the norm is
-that of task 6. Then sum over the examples and divide by m. With noise on it, this is DP-SGD for the dz of
-backpropagation, and joint-clip DFA for the dz of DFA.
+Each example i has a direction over all layers. Its part for W[l] is the outer product of dz[l][i] and h[l-1][i], and
+its part for b[l] is dz[l][i]. Clip the whole direction of every example to norm C. To do this, multiply it by min(1, C
+/ norm), with the norm of task 6. Then sum over the examples and divide by m. If noise is added to this mean, the rule
+is DP-SGD for the dz of backpropagation, and joint-clip DFA for the dz of DFA.
 
-Hint: An example has one factor for all its layers. Multiplying row i of dz[l] by it is enough: W[l] and b[l] follow.
+Hint: An example has one factor for all its layers. It is enough to multiply row i of dz[l] by this factor, because the
+directions of W[l] and b[l] are linear in dz[l].
 """
 
 # %% task
@@ -38,7 +39,7 @@ from nfa.course.judging import TaskCase
 
 
 def by_loops(dz, h, C, m):
-    """Build each example's direction entry by entry, and scale it by what `math.hypot` says."""
+    """Build each example's direction entry by entry, and scale it with its norm from `math.hypot`."""
     dW = [None, *(np.zeros((dz[l].shape[1], h[l - 1].shape[1])) for l in range(1, len(dz)))]
     db = [None, *(np.zeros(dz[l].shape[1]) for l in range(1, len(dz)))]
     for i in range(len(h[0])):

@@ -1,8 +1,8 @@
 """Epsilon [lee2020:lem1] [lee2020:compose] [lee2020:lem2]
 
-A step adds noise of standard deviation sigma to something of sensitivity Delta. By Lemma 1 its Renyi divergence of
-order alpha is at most alpha Delta^2 / (2 sigma^2). Over all steps these values add up. By Lemma 2, a total of rho alpha
-gives epsilon = rho alpha + log(1/delta) / (alpha - 1), for every alpha > 1. Return the smallest such epsilon.
+A step adds noise of standard deviation sigma to a value of sensitivity Delta. By Lemma 1, the Renyi divergence of a
+step at order alpha is at most alpha Delta^2 / (2 sigma^2). The values of all steps add up. By Lemma 2, a total of rho
+alpha gives epsilon = rho alpha + log(1/delta) / (alpha - 1), for every alpha > 1. Return the smallest such epsilon.
 
 Hint: With rho = steps Delta^2 / (2 sigma^2), set the derivative by alpha to 0. Then (alpha - 1)^2 = log(1/delta) / rho.
 """
@@ -34,7 +34,7 @@ from nfa.course.judging import TaskCase
 
 
 def renyi(Delta, sigma, alpha):
-    """The Renyi divergence of N(Delta, sigma^2) and N(0, sigma^2), by a sum over a fine grid."""
+    """The Renyi divergence of N(Delta, sigma^2) from N(0, sigma^2), by a sum over a fine grid."""
     t = np.linspace(-40 * sigma, 40 * sigma + alpha * Delta, 200_001)
     log_p, log_q = -((t - Delta) ** 2) / (2 * sigma**2), -(t**2) / (2 * sigma**2)
     tilted = np.exp(alpha * log_p + (1 - alpha) * log_q).sum() * (t[1] - t[0]) / (sigma * math.sqrt(2 * math.pi))
@@ -42,7 +42,7 @@ def renyi(Delta, sigma, alpha):
 
 
 def on_a_grid(Delta, sigma, steps, delta):
-    """The least of 40,000 orders, with the divergence at order 2 integrated."""
+    """The least epsilon over 40,000 orders, from an integral of the divergence at order 2."""
     per_alpha = renyi(Delta, sigma, 2.0) / 2  # the divergence of two Gaussians is linear in alpha
     alphas = 1 + np.geomspace(1e-3, 1e4, 40_000)
     return float((steps * per_alpha * alphas - math.log(delta) / (alphas - 1)).min())

@@ -28,11 +28,11 @@ def project(e, B, sigma, rng):
 # %% cases
 from nfa.course.judging import TaskCase
 
-K, N = 400, 400  # entries of the noise: right code with other draws fails a band below with odds under 1e-6
+K, N = 400, 400  # entries of the noise; correct code with another seed fails with a probability below 1e-6
 
 
 def measured(f, sigma):
-    """Noise on B e = 0: its deviation over all entries, over one row's mean, and over one column's mean, scaled."""
+    """The deviation of the noise for B e = 0 over all entries, and the scaled deviations of row and column means."""
     noise = np.asarray(f(np.zeros((K, 3)), np.ones((N, 3)), sigma, np.random.default_rng(5)), dtype=float)
     return np.array([noise.std(), np.sqrt(N) * noise.mean(axis=1).std(), np.sqrt(K) * noise.mean(axis=0).std()])
 

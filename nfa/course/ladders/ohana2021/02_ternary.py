@@ -1,7 +1,7 @@
 """A ternary error [ohana2021:exp-ternary]
 
-The mirrors of the device show few values. So the error becomes ternary: an entry above t becomes 1, an entry below -t
-becomes -1, and all others become 0. An entry equal to t or -t becomes 0.
+The mirrors of the device show few values, so the error becomes ternary. An entry above t becomes 1, an entry below -t
+becomes -1, and all other entries become 0. An entry equal to t or -t becomes 0.
 
 Hint: Two comparisons and a difference are enough. The sign of the result is the sign of the error.
 """
@@ -27,7 +27,7 @@ from nfa.course.judging import TaskCase
 
 
 def by_entry(e, t):
-    """One entry at a time, by comparing the number of thresholds below it."""
+    """The ternary value of each entry, from the number of true comparisons with t and -t."""
     return np.array([[sum((v > t, v >= -t)) - 1.0 for v in row] for row in e.tolist()])
 
 

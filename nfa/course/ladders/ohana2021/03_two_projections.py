@@ -1,7 +1,7 @@
 """Two projections [ohana2021:exp-twoproj]
 
-The device takes only vectors of zeros and ones. A ternary error e has two binary parts. e_plus is 1 where e is 1, and
-e_minus is 1 where e is -1. Compute B e from two projections of binary vectors.
+The device takes only vectors of zeros and ones. A ternary error e has two binary parts. e_plus has a 1 for each 1 of e,
+and e_minus has a 1 for each -1 of e. Compute B e from two projections of binary vectors.
 
 Hint: B is linear, and e = e_plus - e_minus.
 """

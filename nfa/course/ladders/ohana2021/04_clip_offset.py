@@ -1,8 +1,8 @@
 """Offset, then clip [ohana2021:offset] [ohana2021:clip] [ohana2021:eq9]
 
-What a layer reads is bounded entry by entry. First add the offset nu = tau_min / sqrt(n) to every entry. Then bound
+The rule bounds every entry of a layer's input. First add the offset nu = tau_min / sqrt(n) to every entry. Then bound
 every entry by c = tau_max / sqrt(n). An entry above c becomes c, and an entry below -c becomes -c. Here n is the number
-of entries of an example. So the norm of what the layer reads is at most tau_max.
+of entries of an example. So the norm of the input of the layer is at most tau_max.
 
 Hint: np.clip bounds entries. n is h.shape[1].
 """
@@ -32,7 +32,7 @@ from nfa.course.judging import TaskCase
 
 
 def by_entry(h, tau_min, tau_max):
-    """One entry at a time, by taking the middle of three numbers."""
+    """Each entry as the middle of three numbers: the entry with its offset, c and -c."""
     root = math.sqrt(h.shape[1])
     return np.array([[sorted((v + tau_min / root, tau_max / root, -tau_max / root))[1] for v in row] for row in h])
 

@@ -1,7 +1,7 @@
 """The noisy direction of a layer [ohana2021:eq8] [ohana2021:eq11]
 
-p holds the noisy projection of each example's error, B e + g. The direction of the weights is the sum over examples of
-(p * phi'(z)) h^T, divided by m, where h is what the layer reads. The update subtracts the learning rate times it.
+p has the noisy projection of each example's error, B e + g. h is the input of the layer. The direction of the weights
+is the sum over examples of (p * phi'(z)) h^T, divided by m. The update subtracts the direction times the learning rate.
 
 Hint: With rows as examples, the sum of dz h^T is dz.T @ h. Equation 8 prints h of the wrong layer.
 """
@@ -15,7 +15,7 @@ def direction(p, dphi, h, m):
 
     p : (k, n) array, the noisy projections
     dphi : (k, n) array, the derivatives phi'(z)
-    h : (k, n_in) array, what the layer reads
+    h : (k, n_in) array, the input of the layer
     m : number that the sum over examples is divided by; not always k
     returns a (n, n_in) array
     """
@@ -30,7 +30,7 @@ from nfa.course.judging import TaskCase
 
 
 def wanted(p, dphi, h, m):
-    """The derivative by W of the mean of <linearised phi(W h), p>: the derivative of phi at z is dphi."""
+    """The derivative by W of the mean of <phi(W h), p> for a linear phi with the derivative dphi."""
 
     def value(W):
         return float(sum((dphi[i] * (W @ h[i])) @ p[i] for i in range(len(p)))) / m

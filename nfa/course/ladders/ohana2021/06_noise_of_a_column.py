@@ -1,10 +1,10 @@
 """The noise of a column [ohana2021:eq12] [ohana2021:eq13]
 
-The noise g of the device is on each projection, but what is published is the direction of task 5. So the noise in the
-direction depends on the data. In column k of the direction, entry j has the noise sum_i g_ij phi'_ij h_ik / m, where
-the g_ij are independent with standard deviation sigma. Compute its standard deviation for every j.
+The device adds the noise g to each projection, but the algorithm publishes the direction of task 5. So the noise in the
+direction depends on the data. In column k of the direction, entry j has the noise sum_i g_ij phi'_ij h_ik / m. The g_ij
+are independent with standard deviation sigma. Compute the standard deviation of the noise for every j.
 
-Hint: Variances of independent noises add up. Sum the squares over the examples, then take the root.
+Hint: Variances of independent noises add up. Sum the squares over the examples, and take the root.
 """
 
 # %% task
@@ -15,7 +15,7 @@ def column_noise(dphi, h, k, sigma, m):
     """Return the standard deviation of the noise in column k of the direction.
 
     dphi : (number of examples, n) array, the derivatives phi'(z)
-    h : (number of examples, n_in) array, what the layer reads
+    h : (number of examples, n_in) array, the input of the layer
     k : integer, the column
     sigma : number, standard deviation of each g_ij
     m : number that the sum over examples is divided by
@@ -31,7 +31,7 @@ from nfa.course.judging import TaskCase
 
 
 def wanted(dphi, h, k, sigma, m):
-    """Each g_ij alone is set to sigma, and the squares of what reaches the column are added up."""
+    """The root of the sum of squares of column k over all g with a single entry sigma and otherwise zeros."""
     total = np.zeros(dphi.shape[1])
     for i, j in np.ndindex(dphi.shape):
         g = np.zeros(dphi.shape)

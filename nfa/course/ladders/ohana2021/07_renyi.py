@@ -1,10 +1,10 @@
 """The Renyi divergence of two Gaussians [ohana2021:prop1]
 
 If the noise depends on the data, two neighbours give Gaussians with different means and different variances. Compute
-the Renyi divergence of order alpha of N(mean_1, var_1) from N(mean_2, var_2), by Equation 7 in one dimension. Where
-s = alpha var_2 + (1 - alpha) var_1 is not positive, it is infinite.
+the Renyi divergence of order alpha of N(mean_1, var_1) from N(mean_2, var_2), by Equation 7 in one dimension. If
+s = alpha var_2 + (1 - alpha) var_1 is not positive, the divergence is infinite.
 
-Hint: With one dimension the determinants are the variances, and the logarithm is that of
+Hint: In one dimension, the determinants are the variances. The equation has the logarithm of
 s / (var_1^(1 - alpha) var_2^alpha).
 """
 
@@ -13,7 +13,7 @@ import math
 
 
 def divergence(mean_1, var_1, mean_2, var_2, alpha):
-    """Return the divergence of order alpha > 1, perhaps infinity.
+    """Return the divergence of order alpha > 1, which can be infinite.
 
     mean_1, mean_2 : numbers
     var_1, var_2 : numbers > 0, variances
@@ -36,7 +36,7 @@ from nfa.course.judging import TaskCase
 
 
 def integrated(mean_1, var_1, mean_2, var_2, alpha):
-    """log of the integral of p^alpha q^(1 - alpha), over a fine grid, divided by alpha - 1."""
+    """The logarithm of the integral of p^alpha q^(1 - alpha) on a fine grid, divided by alpha - 1."""
     t = np.linspace(-200, 200, 400_001)
     log_p = -((t - mean_1) ** 2) / (2 * var_1) - math.log(2 * math.pi * var_1) / 2
     log_q = -((t - mean_2) ** 2) / (2 * var_2) - math.log(2 * math.pi * var_2) / 2
@@ -44,7 +44,7 @@ def integrated(mean_1, var_1, mean_2, var_2, alpha):
 
 
 def finite(value):
-    """A large number stands for infinity, with which nothing can be compared."""
+    """The value, or a large number instead of infinity, because a comparison with infinity has no tolerance."""
     return 1e6 if value == math.inf else value
 
 

@@ -5,7 +5,6 @@ with random values refuses a right function with probability below 1e-6.
 """
 
 import math
-import re
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -19,12 +18,14 @@ from nfa.course import checking, small_nets
 from nfa.course.checking import (
     NOTHING,
     RTOL,
+    answered,
     array,
     arrays,
     call,
     close,
     entries,
     fair,
+    guessed,
     misfit,
     mismatch,
     number,
@@ -35,6 +36,7 @@ from nfa.course.checking import (
     size,
     slopes,
     unless_lost,
+    worded,
 )
 from nfa.mechanism import Mechanism
 from nfa.privacy.accountant import epsilon
@@ -160,9 +162,7 @@ def shaped(value, dz, h):
 
 def guess_made(guess):
     """Three numbers between 0 and 1."""
-    for place, one in zip((1, 3, 8), pair(call(guess), "the guesses at epsilon 1, 3 and 8", 3), strict=True):
-        if not 0 < number(one, f"the guess at epsilon {place}") < 1:
-            raise mismatch(f"the guess at epsilon {place}", number(one, "the guess"), "a number between 0 and 1")
+    guessed(guess, "the accuracy at epsilon 1", "the accuracy at epsilon 3", "the accuracy at epsilon 8", most=1.0)
 
 
 DESCRIBED = {"dp-sgd": "lee2020:dp-bp", "dp-dfa": "ours:joint-clip"}
@@ -790,7 +790,7 @@ def curve_values(curve):
 
 FACTS = ("epsilon", "delta", "adjacency", "accuracy", "public")
 CASES = ((3.0, 1e-5, (0.76, 0.75, 0.77)), (1.0, 1e-6, (0.7, 0.66, 0.74)))
-WORDS, MORE_WORDS = 8, 12
+MORE_WORDS = 12
 
 
 def page_facts(page):
@@ -831,25 +831,6 @@ def items(value, wanted, name, hint):
     if found != wanted:
         told = "more items" if found < wanted else "fewer items" if found > wanted else "other items"
         raise mismatch(name, ", ".join(f"{one:g}" for one in sorted(found)), told, hint)
-
-
-def worded(value, name, least):
-    """A text of at least so many words."""
-    if not isinstance(value, str):
-        raise misfit(name, value, f"a text of at least {least} words")
-    words = {word.lower() for word in re.findall(r"\w+", value)}
-    if len(words) < least:
-        raise mismatch(f"the number of different words in {name}", len(words), f"at least {least}")
-
-
-def answered(question, right, hint):
-    """A letter and a reason."""
-    letter, reason = pair(call(question), "the letter and the reason")
-    if not isinstance(letter, str):
-        raise misfit("the letter", letter, "a letter, as text")
-    worded(reason, "the reason", WORDS)
-    if letter.strip().lower() != right:
-        raise mismatch("the letter", letter, "another one", hint)
 
 
 def centred_answer(centred):

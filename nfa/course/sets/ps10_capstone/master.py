@@ -10,7 +10,7 @@
 # # Problem set 10: a private model
 #
 # **Have these pages open**: Lee & Kifer (2020), Section 3.2, Section 4 up to Algorithm 1, and Section 5. Problem sets
-# 2, 3, 5 and 9 come before this one. About 120 minutes, 20 points.
+# 2, 3, 4 and 6 come before this one. About 120 minutes, 20 points.
 #
 # You train a private model on real images. You choose a rule, cite its sensitivity, and calibrate the noise to
 # $\epsilon = 3$ and $\delta = 10^{-5}$. Then you train, audit your own step, and measure the accuracy with intervals.
@@ -25,7 +25,7 @@
 # `nfa eq ours:joint-clip` explains a tag such as [ours:joint-clip]. In grading, each call of one of your functions has
 # three seconds of processor time. A whole training has twelve seconds.
 #
-# Notation, as in problem set 9: layers count from 1, and slot 0 of a list is `None`, except `h[0]`. Rows are records.
+# Notation, as in problem set 6: layers count from 1, and slot 0 of a list is `None`, except `h[0]`. Rows are records.
 #
 # | | shape | |
 # |---|---|---|
@@ -95,7 +95,7 @@ def accuracy(W, b, x, labels):
 
 
 # %% [markdown]
-# ## 1. A rule and its sensitivity (4 points)
+# ## 1. A rule and its sensitivity (4 points, 20 minutes)
 #
 # **Predict** first. What accuracy on the test images will your model have at $\epsilon = 1$, 3 and 8? Without noise, a
 # network with one hidden layer of 32 units reaches 0.82 to 0.84 in 1,000 steps with six seeds. Every guess between 0
@@ -223,7 +223,7 @@ from nfa.course.practice import check_it
 check_it("ps10_capstone", globals(), "centred_answer")
 
 # %% [markdown]
-# ## 2. One private step (4 points)
+# ## 2. One private step (4 points, 25 minutes)
 #
 # Clip each record's whole direction to C, and add the clipped directions. Do not divide yet. A batch can have no
 # records, and a direction can be zero.
@@ -318,11 +318,11 @@ from nfa.course.practice import check_it
 check_it("ps10_capstone", globals(), "step_signal", "step_noise")
 
 # %% [markdown]
-# ## 3. The noise for a target (1 point)
+# ## 3. The noise for a target (1 point, 10 minutes)
 #
 # Find a noise multiplier z for which the epsilon of the run is at most the target. The adjacency is add-remove, the
 # batches are Poisson batches, and the noise is Gaussian. Your z may be at most 20 % larger than the smallest z that the
-# accountant `spent` below accepts. You can use `spent`, your own accountant from problem set 5, or a better one.
+# accountant `spent` below accepts. You can use `spent`, your own accountant from problem set 3, or a better one.
 
 # %% accountant
 ORDERS = np.arange(2, 65)
@@ -371,7 +371,7 @@ from nfa.course.practice import check_it
 check_it("ps10_capstone", globals(), "noise_values")
 
 # %% [markdown]
-# ## 4. Train (5 points)
+# ## 4. Train (5 points, 25 minutes)
 #
 # Each step draws a new batch, and computes a private step with new noise. Then the step subtracts `eta` times the
 # result from W and b.
@@ -492,7 +492,7 @@ from nfa.course.practice import check_it
 check_it("ps10_capstone", globals(), "tuned_answer")
 
 # %% [markdown]
-# ## 5. Audit your step (3 points)
+# ## 5. Audit your step (3 points, 20 minutes)
 #
 # An audit computes a lower bound on epsilon from experiments. In world 1, a batch has one record, which you choose. In
 # world 0, the batch is empty. Run the step many times in each world, count how often some event happens, and pass the
@@ -583,7 +583,7 @@ from nfa.course.practice import check_it
 check_it("ps10_capstone", globals(), "audited_answer")
 
 # %% [markdown]
-# ## 6. Accuracy over epsilon (1 point)
+# ## 6. Accuracy over epsilon (1 point, 10 minutes)
 #
 # The accuracy differs from seed to seed. For each epsilon, train with k seeds, at least three. State the mean accuracy
 # with an interval. If the accuracies are Gaussian, this interval covers the true mean with a probability of 95 %:
@@ -645,7 +645,7 @@ plt.show()
 print(rows)
 
 # %% [markdown]
-# ## 7. One honest page (2 points)
+# ## 7. One honest page (2 points, 10 minutes)
 #
 # Write the page that you publish with your model. The page is a dictionary with these entries:
 #

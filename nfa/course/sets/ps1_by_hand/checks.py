@@ -1,4 +1,7 @@
-"""The checks of problem set 1, one a graded cell. Their oracles are differences and loops, never the formula itself."""
+"""The checks of problem set 1, one for each graded cell.
+
+The expected values come from differences and loops, and not from the formula that students write.
+"""
 
 import itertools
 import math
@@ -7,6 +10,7 @@ import numpy as np
 
 from nfa.course.checking import (
     Wrong,
+    answered,
     array,
     arrays,
     call,
@@ -16,6 +20,7 @@ from nfa.course.checking import (
     entries,
     fair,
     fitting,
+    guessed,
     layers,
     misfit,
     mismatch,
@@ -33,11 +38,11 @@ from nfa.course.checking import (
     unless_lost,
 )
 
-SIZES = [4, 5, 6, 4, 3]  # four layers, so that every mistake of a layer's number shows
+SIZES = [4, 5, 6, 4, 3]  # four layers, so that a wrong layer index gives other values
 
 
 def net(seed, sizes=SIZES):
-    """W and b, random and of a size at which the sigmoid is neither linear nor flat."""
+    """Random W and b, of a size at which the sigmoid is neither linear nor flat."""
     rng = seeded(seed)
     L = len(sizes) - 1
     W = [None] + [rng.normal(size=(sizes[l], sizes[l - 1])) for l in range(1, L + 1)]
@@ -45,7 +50,7 @@ def net(seed, sizes=SIZES):
 
 
 def batch(k, seed, sizes=SIZES):
-    """Records, and targets of which every class has some."""
+    """Records, and labels with every class."""
     x = seeded(seed).normal(size=(k, sizes[0]))
     return x, np.eye(sizes[-1])[np.arange(k) % sizes[-1]]
 
@@ -59,7 +64,7 @@ def phi(t):
 
 
 def forward_by_loops(W, b, x):
-    """The forward pass one number at a time."""
+    """The forward pass, one number at a time."""
     L = len(W) - 1
     z, h = [None, *(np.zeros((len(x), len(v))) for v in b[1:])], [x, *(np.zeros((len(x), len(v))) for v in b[1:])]
     for i in range(len(x)):
@@ -86,7 +91,7 @@ def slopes_by_record(values, z, step=1e-5):
 
 
 def top_from(l, W, z, new):
-    """z of the top layer when that of layer l becomes ``new``: what the change adds, layer after layer."""
+    """z of the top layer if z of layer l becomes ``new``: the change is added layer by layer."""
     old = np.asarray(z[l])
     for k in range(l + 1, len(W)):
         old, new = np.asarray(z[k]), np.asarray(z[k]) + (phi(new) - phi(old)) @ np.asarray(W[k]).T
@@ -94,7 +99,7 @@ def top_from(l, W, z, new):
 
 
 def deltas_by_slopes(W, z, h, y, top=None):
-    """What `deltas` returns, by differences of each record's loss, or of <z[L], top> for a given dz[L]."""
+    """The list dz, by differences of each record's loss, or of the inner product of z[L] and a given dz[L]."""
 
     def values(l, new):
         reached = top_from(l, W, z, new)
@@ -136,19 +141,19 @@ DZ1 = deltas_by_slopes(W_HAND, Z_HAND, H_HAND, Y[None])[1][0]
 
 
 def entered(by_hand, *names):
-    """What was entered under these names, as arrays."""
+    """The entries of these names, as arrays."""
     found = entries(call(by_hand), "by_hand", *names)
     shapes = [(2, 2) if name.startswith("dW") else (2,) for name in names]
     return [array(value, shape, name) for value, shape, name in zip(found, shapes, names, strict=True)]
 
 
 def nearest(got, *wants):
-    """What comes next: of the number entered before it, or of the right one, so that a slip of the pen costs once."""
+    """The nearest of the expected values: computed from the student's numbers, or from the right ones."""
     return min(wants, key=lambda want: np.abs(got - want).max())
 
 
 def hand_forward(by_hand):
-    """z1, and each of the others from the one before it."""
+    """z1, and then each number computed from the number before it."""
     z1, h1, z2, y_hat = entered(by_hand, "z1", "h1", "z2", "y_hat")
     want = np.array([math.fsum([*(W_HAND[1][j] * X), B_HAND[1][j]]) for j in range(2)])
     same_number(z1, want, "z1", "multiply each row of W^1 by x, and do not forget b^1", THREE_DIGITS)
@@ -161,52 +166,54 @@ def hand_forward(by_hand):
 
 
 def hand_top(by_hand):
-    """e given y_hat, dW2 given e and h1: those entered, or the right ones."""
+    """e from y_hat, and dW2 from e and h1, with the student's numbers or the right ones."""
     h1, y_hat, e, dW2 = entered(by_hand, "h1", "y_hat", "e", "dW2")
     if not np.abs(e).max() > 0:
-        raise mismatch("e", "0 everywhere", "other numbers", "y_hat is a softmax, which never quite reaches y")
-    same_number(e, nearest(e, y_hat - Y, E), "e", "what the network says less what is right", THREE_DIGITS)
+        raise mismatch("e", "0 everywhere", "other numbers", "a softmax is never equal to a one-hot y")
+    same_number(e, nearest(e, y_hat - Y, E), "e", "subtract the label from the output", THREE_DIGITS)
     outer = (slopes(lambda w, e=e, h=h: float(e @ (w @ h)), W_HAND[2]) for e in (e, E) for h in (h1, H1))
-    hint = "entry (i, j) says how the loss changes with W^2[i, j]: unit i's e, input j"
+    hint = "entry (i, j) is the derivative of the loss by W^2[i, j]: multiply e of unit i by input j"
     same_number(dW2, nearest(dW2, *outer), "dW2", hint, THREE_DIGITS)
 
 
 def hand_below(by_hand):
-    """dz1 given e and z1 or h1, dW1 given dz1: those entered, or the right ones."""
+    """dz1 from e and z1 or h1, and dW1 from dz1, with the student's numbers or the right ones."""
     z1, h1, e, dz1, dW1 = entered(by_hand, "z1", "h1", "e", "dz1", "dW1")
     back = []
-    for top in (e, E) if np.abs(e).max() > 0 else (E,):  # nothing can come back from 0
+    for top in (e, E) if np.abs(e).max() > 0 else (E,):  # dz1 would be 0 for e = 0
         back += [slopes(lambda z, top=top: float(top @ (W_HAND[2] @ phi(z))), z1)]
         steep = (h * (1 - h) for h in (h1, H1))
         back += [slopes(lambda h, top=top: float(top @ (W_HAND[2] @ h)), h1) * slope for slope in steep]
-    hint = "unit j gathers e over column j of W^2, and is multiplied by the slope of its sigmoid"
+    hint = "for unit j, multiply e by column j of W^2, and then by the derivative of its sigmoid"
     same_number(dz1, nearest(dz1, *back), "dz1", hint, THREE_DIGITS)
     outer = (slopes(lambda w, dz=dz: float(dz @ (w @ X)), W_HAND[1]) for dz in (dz1, DZ1))
-    same_number(dW1, nearest(dW1, *outer), "dW1", "an outer product as for dW2; what does layer 1 read?", THREE_DIGITS)
+    same_number(
+        dW1, nearest(dW1, *outer), "dW1", "an outer product, as for dW2; what is the input of layer 1?", THREE_DIGITS
+    )
 
 
 # --- 2. forward and loss
 
 
 def lists(forward, W, b, x):
-    """What a student's forward returns, as arrays of the right shapes."""
+    """The lists z and h of a student's forward, as arrays of the right shapes."""
     z, h = pair(call(forward, W, b, x), "z and h")
     like = [x, *(np.empty((len(x), len(v))) for v in b[1:])]
     return arrays(z, like, "z"), arrays(h, like, "h", first=0)
 
 
 def topmost(value, shape, name):
-    """The last entry of a list of layers, wherever the list begins."""
+    """The last entry of a list of layers. The list may begin with slot 0 or 1."""
     if not isinstance(value, list | tuple | np.ndarray) or not len(value):
         raise misfit(name, value, "a list of layers")
     return array(value[-1], shape, f"the last of {name}")
 
 
-SQUARE = [4, 4, 4, 4]  # for lenient checks: what is turned or of a layer beside can be computed with
+SQUARE = [4, 4, 4, 4]  # for lenient checks: transposed or neighbouring layers fit, too
 
 
 def hidden_values(forward, *cases):
-    """z of all layers, h of those below the top, for numbers of records and sizes."""
+    """z of all layers, and h of the hidden layers, for several numbers of records and sizes."""
     for k, sizes in cases:
         W, b = net(10 + k, sizes)
         x, _ = batch(k, 20, sizes)
@@ -220,13 +227,18 @@ def hidden_values(forward, *cases):
 
 
 def softmaxed(z, h, name):
-    """Rows of h are the softmax of rows of z."""
+    """Check that the rows of h are the softmax of the rows of z."""
     rows = np.array([[1 / math.fsum(math.exp(s - t) for s in row) for t in row] for row in z])
-    close(h, rows, name, "the top has no sigmoid: it is the softmax of each row of z[L], a row a record")
+    close(
+        h,
+        rows,
+        name,
+        "the top layer has no sigmoid: take the softmax of each row of z[L], with one row for each record",
+    )
 
 
 def softmax_values(forward, *cases):
-    """The output of the top layer, given its z."""
+    """The output of the top layer, computed from its z."""
     for k, sizes in cases:
         W, b = net(12, sizes)
         z, h = lists(forward, W, b, batch(k, 21, sizes)[0])
@@ -234,14 +246,14 @@ def softmax_values(forward, *cases):
 
 
 def softmax_alone(forward):
-    """The same of the last entries of both lists, whichever comes first."""
+    """The same for the last entries of both lists, in either order."""
     both = pair(call(forward, *net(12, SQUARE), batch(4, 21, SQUARE)[0]), "z and h")
     z, h = (topmost(value, (4, 4), "z and h") for value in both)
     softmaxed(*((z, h) if passes(softmaxed, z, h, "h") else (h, z)), "h[L]")
 
 
 def of_forward(forward):
-    """The checks of its two cells, each with a lenient one."""
+    """The checks of the two cells of forward, each with a lenient check."""
     return (
         (
             lambda: hidden_values(forward, (1, SIZES), (5, SIZES), (4, [3, 2])),
@@ -252,7 +264,7 @@ def of_forward(forward):
 
 
 def forward_hidden(forward):
-    """z of all layers, h of those below the top."""
+    """z of all layers, and h of the hidden layers."""
     try:
         charged_once(0, of_forward(forward))
     except Wrong as told:
@@ -261,12 +273,12 @@ def forward_hidden(forward):
 
 
 def forward_softmax(forward):
-    """The output of the top layer, given its z; where hidden layers have lost their point, whatever stands below."""
+    """The output of the top layer, computed from its z. Mistakes in the hidden layers lose the point of their cell."""
     charged_once(1, of_forward(forward))
 
 
 def loss_values(loss):
-    """A loop over records, some of which are sure and wrong."""
+    """A loop over records. Some outputs are confident and wrong."""
     for k, classes, least in (
         (1, 2, None),
         (1, 4, None),
@@ -287,14 +299,20 @@ def loss_values(loss):
         name = f"the loss of {k} record{'s' if k > 1 else ''} with {classes} classes"
         if least:
             name += f", where y_hat of the right class is {least:g}"
-        close(got, want, name, "sum over the classes, take the mean over the records")
+        close(got, want, name, "take the sum over the classes, and the mean over the records")
 
 
-# --- 3. slopes
+# --- 3. derivatives by differences
+
+
+def guess_made(guess):
+    """Three numbers between 1 and 16."""
+    kinds = ("the central difference", "the one-sided difference", "the central difference in float32")
+    guessed(guess, *(f"p for {kind}" for kind in kinds), least=1, most=16)
 
 
 def values_of_gradient(numerical_gradient, half=False):
-    """Smooth functions, whose slopes come from a step into the complex plane; or half of them."""
+    """Smooth functions, with derivatives from a complex shift, or half of these derivatives."""
     for shape in ((3,), (1,), (2, 3), (2, 1, 2)):
         rng = seeded(80 + len(shape))
         v, c = rng.normal(size=shape), rng.normal(size=shape)
@@ -312,16 +330,19 @@ def values_of_gradient(numerical_gradient, half=False):
         got = array(found, shape, "the numerical gradient")
         name = f"the numerical gradient by an array of shape {shape}"
         if not np.abs(got).max() > 0:
-            hint = "are the two points that you compare really two?"
+            hint = "do the two points differ, or are they two names of one array?"
             raise mismatch(name, "0 everywhere", "other numbers", hint)
-        hint = "move one entry at a time, and put it back; how far apart are the two points?"
+        hint = "change one entry at a time, and restore it; how far apart are the two points?"
         close(2 * got if half else got, want, name, hint)
         if not np.allclose(given, v, rtol=0, atol=1e-9):
             raise mismatch("the array given to numerical_gradient", "other numbers in it afterwards", "the same")
 
 
 def of_numerical(numerical_gradient):
-    """The checks of its two cells, each with a lenient one: half of the value, and arrays of one entry."""
+    """The checks of the two cells of numerical_gradient, each with a lenient check.
+
+    The lenient checks accept half of the value, and use arrays of one entry.
+    """
 
     def of_one():
         central_of_one(numerical_gradient, 0.5 if passes(central_of_one, numerical_gradient, 0.5) else 1.0)
@@ -333,27 +354,27 @@ def of_numerical(numerical_gradient):
 
 
 def numerical_values(numerical_gradient):
-    """Smooth functions with a small step. Where one side alone is moved, the half that this makes costs below."""
+    """Smooth functions with a small shift. Shifting only one side halves the values, and loses the next point."""
     charged_once(0, of_numerical(numerical_gradient))
 
 
 def numerical_central(numerical_gradient):
-    """With a large step: the difference of v[i]^3 + ... as the definition gives it, summed up exactly."""
+    """Large shifts: the difference of v[i]^3 + ... according to the definition."""
     charged_once(1, of_numerical(numerical_gradient))
 
 
 def central_of_one(numerical_gradient, at):
-    """For arrays of one entry, always the same; where the two points are none, whether f is asked twice."""
+    """Arrays of one entry, up to a common factor. If all differences are 0, count the calls of f."""
     got, want, asked = [], [], []
-    for a, step in itertools.product((0.5, -1.0, 2.0), (0.5, 1.0)):
+    for a, shift in itertools.product((0.5, -1.0, 2.0), (0.5, 1.0)):
 
         def f(v, a=a):
             asked.append(v)
             t = float(np.ravel(v)[0])
             return t**3 + a * t**2
 
-        got.append(array(call(numerical_gradient, f, np.array([at]), step), (1,), "the numerical gradient")[0])
-        want.append(3 * at**2 + step**2 + 2 * a * at)
+        got.append(array(call(numerical_gradient, f, np.array([at]), shift), (1,), "the numerical gradient")[0])
+        want.append(3 * at**2 + shift**2 + 2 * a * at)
 
     def bent(v):
         asked.append(v)
@@ -364,11 +385,11 @@ def central_of_one(numerical_gradient, at):
     if any(got):
         same_line(got, want, "numerical gradients by one entry")
     elif len(asked) < 2 * len(want):
-        raise mismatch("how often f is asked", len(asked), 2 * len(want))
+        raise mismatch("the number of calls of f", len(asked), 2 * len(want))
 
 
 def central_of_four(numerical_gradient):
-    """Arrays of four entries: large steps, and a small one beside a kink."""
+    """Arrays of four entries: large shifts, and a small shift next to a kink."""
 
     def smooth(v):
         v = np.asarray(v)
@@ -379,74 +400,19 @@ def central_of_four(numerical_gradient):
 
     v = np.array([0.5, -1.0, 2.0, 0.25])
     exact = 3 * v**2 + 2 * v + 2 * np.array([v[1], v[0], 0, 0])
-    for f, at, step in ((smooth, v, 0.5), (smooth, v, 1.0), (bent, 1e-6 * v, 1e-6)):
-        got = array(call(numerical_gradient, f, at, step), at.shape, "the numerical gradient")
-        around = [[f(at + side * step * unit) for side in (1, -1)] for unit in np.eye(4)]
-        want = np.array([above - below for above, below in around]) / (2 * step)
+    for f, at, shift in ((smooth, v, 0.5), (smooth, v, 1.0), (bent, 1e-6 * v, 1e-6)):
+        got = array(call(numerical_gradient, f, at, shift), at.shape, "the numerical gradient")
+        around = [[f(at + side * shift * unit) for side in (1, -1)] for unit in np.eye(4)]
+        want = np.array([above - below for above, below in around]) / (2 * shift)
         if common_factor(got, want) is not None:
             continue
-        name = f"the numerical gradient with the step {step:g}"
+        name = f"the numerical gradient with the shift {shift:g}"
         if f is smooth and common_factor(got, exact) is not None:
-            raise mismatch(name, "the exact slope", "the central difference", "it must use the step that is given")
-        close(got, want, name, "f is asked on both sides of v, one entry at a time, and as far away as the step says")
+            raise mismatch(name, "the exact derivative", "the central difference", "use the given shift")
+        close(got, want, name, "change one entry at a time, by the given shift, on both sides of v")
 
 
-def measured(dtype, central):
-    """p for which 10^-p is best: mean log error over smooth functions of size 1."""
-    cases = ((np.exp, np.exp), (np.sin, np.cos), (np.tanh, lambda t: 1 / np.cosh(t) ** 2))
-    at = np.linspace(0.3, 1.2, 10)
-    scores = {}
-    for p in range(1, 13):
-        errors = []
-        for f, slope in cases:
-            s, v = dtype(10.0**-p), at.astype(dtype)
-            difference = (f(v + s) - f(v - s)) / (2 * s) if central else (f(v + s) - f(v)) / s
-            errors += [np.log(np.abs(difference - slope(at)) + 1e-16).mean()]
-        scores[p] = float(np.mean(errors))
-    return min(scores, key=scores.get)
-
-
-def best_powers(best_steps):
-    """Held against a measurement; one power beside the best is right, too."""
-    found = call(best_steps)
-    kinds = {
-        "central": (np.float64, True, "what is left out falls with the square of the step"),
-        "one-sided": (np.float64, False, "what is left out falls with the step itself, not with its square"),
-        "central in float32": (np.float32, True, "the rounding is that of float32"),
-    }
-    powers = entries(found, "best_steps", *kinds)
-    if len(found) != len(kinds):
-        raise mismatch("the number of entries of what best_steps returns", len(found), len(kinds))
-    for value, (name, (dtype, central, hint)) in zip(powers, kinds.items(), strict=True):
-        p = number(value, f"p of {name!r}")
-        best = measured(dtype, central)
-        if p <= 0:
-            raise mismatch(f"p of {name!r}", p, "a positive number", "it is that in 10^-p")
-        if abs(p - best) > 1:
-            told, most = ("less", "rounding, divided by the step,") if p > best else ("more", "what is left out")
-            raise mismatch(f"p of {name!r}", p, told, f"at this step {most} is most of the error; {hint}")
-
-
-# --- 4. the way back
-
-
-def sure_and_wrong_limits(sure_and_wrong):
-    """Differences of both losses at t = 12."""
-    cross, squared = pair(call(sure_and_wrong), "the limits with the two losses")
-    t, y = np.array([[12.0, 0.0]]), np.array([[0.0, 1.0]])
-
-    def half_square(z):
-        return 0.5 * ((np.exp(z) / np.exp(z).sum(axis=1, keepdims=True) - y) ** 2).sum(axis=1)
-
-    limits = [
-        (cross, lambda z: record_losses(z, y), "the cross-entropy", "what are y_hat and y in the limit?"),
-        (squared, half_square, "the squared error", "how much does a softmax that is sure move when z does?"),
-    ]
-    for value, losses, name, hint in limits:
-        want = float(np.linalg.norm(slopes_by_record(losses, t)))
-        got = number(value, f"the limit with {name}")
-        if abs(got - want) > 2e-3:
-            raise mismatch(f"the limit of the length of dz[L] with {name}", got, "another number", hint)
+# --- 4. the backward pass
 
 
 def case(seed, k=7, sizes=SIZES):
@@ -455,12 +421,12 @@ def case(seed, k=7, sizes=SIZES):
 
 
 def returned(deltas, W, z, h, y):
-    """What a student's deltas returns, as arrays of the right shapes."""
+    """The list dz of a student's deltas, as arrays of the right shapes."""
     return arrays(call(deltas, W, z, h, y), z, "dz")
 
 
 def deltas_top(deltas):
-    """The top layer, by differences of each record's loss; what is wrong farther down costs there."""
+    """The top layer, by differences of each record's loss. Mistakes in hidden layers lose the point of their cell."""
 
     def check(*cases, read):
         for k, sizes in cases:
@@ -468,7 +434,7 @@ def deltas_top(deltas):
             z, h = forward_by_loops(W, b, x)
             L = len(W) - 1
             got = read(call(deltas, W, z, h, y), z)
-            hint = "it is y_hat - y of each record, with no mean and no further derivative"
+            hint = "it is y_hat - y of each record, without a mean and without a further derivative"
             close(got, slopes_by_record(lambda new, y=y: record_losses(new, y), z[L]), f"dz[{L}]", hint)
 
     unless_lost(
@@ -479,18 +445,18 @@ def deltas_top(deltas):
 
 
 def deltas_hidden(deltas):
-    """The layers below: differences of <z[L], dz[L]>, with the student's own dz[L]."""
+    """The hidden layers: differences of the inner product of z[L] and the student's own dz[L]."""
     for k, sizes in ((7, SIZES), (1, [3, 4, 2])):
         W, b, x, y = case(32, k, sizes)
         z, h = forward_by_loops(W, b, x)
         L = len(W) - 1
         got = returned(deltas, W, z, h, y)
         if not np.abs(got[L]).max() > 0:
-            raise mismatch(f"dz[{L}]", "0 everywhere", "other numbers", "nothing can come back from it")
+            raise mismatch(f"dz[{L}]", "0 everywhere", "other numbers", "every layer below would be 0, too")
         want = deltas_by_slopes(W, z, h, y, top=got[L])
         for l in range(L - 1, 0, -1):
-            hint = f"W[{l + 1}] brings dz[{l + 1}] back, and the slope of the sigmoid is that at z[{l}]"
-            close(got[l], want[l], f"dz[{l}] (given your dz[{L}])", hint)
+            hint = f"multiply dz[{l + 1}] by W[{l + 1}], and then by the derivative of the sigmoid at z[{l}]"
+            close(got[l], want[l], f"dz[{l}] (computed from your dz[{L}])", hint)
 
 
 RIGHT = {"forward": forward_by_loops, "deltas": deltas_by_slopes}
@@ -503,7 +469,7 @@ def gradient_direction(gradient):
         W, b, x, y = case(34, 7)
         dW, db = pair(call(gradient, W, b, x, y), "dW and db")
         got = arrays(dW, W, "dW"), arrays(db, b, "db")
-        hint = "dW[l] sums dz[l] times h[l-1] over the records, db[l] sums dz[l]"
+        hint = "over the records, dW[l] sums dz[l] times h[l-1], and db[l] sums dz[l]"
         for name, mine, right in zip(("dW", "db"), got, loss_slopes(W, b, x, y), strict=True):
             for l in range(len(W) - 1, 0, -1):
                 same_line(mine[l], right[l], f"{name}[{l}]", hint)
@@ -512,17 +478,17 @@ def gradient_direction(gradient):
 
 
 def listed(value, L, name):
-    """A list of layers; also one that begins with layer 1 or is too long, which costs in the cell of the direction."""
+    """A list of layers. It may begin with layer 1 or be too long, because the cell of the direction tests this."""
     if isinstance(value, list | tuple) and len(value) >= L:
         value = [None, *value] if len(value) == L else value[: L + 1]
     return layers(value, 1, L, name)
 
 
 def gradient_scale(gradient):
-    """Length and sign of every direction that is right but for these, or for rows and columns that are exchanged.
+    """The norm and sign of every direction that is right, or right with rows and columns exchanged.
 
-    Where it cannot be called so, with as many records as units: then most products can be formed. Where no direction is
-    right, a mean is what does not change if every record comes twice.
+    If gradient raises an error, the check uses as many records as units, because then most products are possible. If no
+    direction is right, the check tests that the result stays the same if every record comes twice.
     """
 
     def both(W, b, x, y):
@@ -535,8 +501,8 @@ def gradient_scale(gradient):
             dW, db = both(W, b, x, y)
             want_W, want_b = loss_slopes(W, b, x, y)
             found = {**fitting(dW, want_W, "dW"), **fitting(db, want_b, "db")}
-            turned = "it is the gradient, along which the loss rises"
-            same_scale(found, f"of {k} record{'s' if k > 1 else ''}", "a mean over the records, taken once", turned)
+            turned = "it is the gradient: the loss increases in its direction"
+            same_scale(found, f"of {k} record{'s' if k > 1 else ''}", "take the mean over the records once", turned)
 
     def twice():
         W, b, x, y = case(36)
@@ -549,7 +515,7 @@ def gradient_scale(gradient):
         other = both(W, b, -x, np.roll(y, 1, axis=1))
         for mine, same, new in zip(*(two[0][1:] + two[1][1:] for two in (once, again, other)), strict=True):
             mine, same, new = numbers(mine, "dW or db"), numbers(same, "dW or db"), numbers(new, "dW or db")
-            close(same, mine, "dW or db where every record comes twice")
+            close(same, mine, "dW or db if every record comes twice")
             if np.array_equal(mine, new):
                 raise mismatch("dW or db of other records", "the same", "others")
 
@@ -574,8 +540,8 @@ def convolved(x, K):
     )
 
 
-def kernel_values(convolve, kernel_gradient):
-    """The convolution by loops, and its gradient by differences, for images and kernels that are not square."""
+def kernel_values(kernel_gradient):
+    """The gradient by the kernel, by differences of a convolution by loops, also if images are not square."""
     for seed, k, image, kernel in (
         (50, 3, (5, 7), (2, 3)),
         (51, 1, (4, 6), (3, 1)),
@@ -585,23 +551,21 @@ def kernel_values(convolve, kernel_gradient):
         rng = seeded(seed)
         x, K = rng.normal(size=(size(k), *image)), rng.normal(size=kernel)
         said = "of {} images of {} by {} with a kernel of {} by {}".format(len(x), *image, *kernel)
-        want = convolved(x, K)
-        close(array(call(convolve, x, K), want.shape, "z"), want, f"z {said}")
-        dz = rng.normal(size=want.shape)
+        dz = rng.normal(size=convolved(x, K).shape)
         found = array(call(kernel_gradient, x, dz), kernel, "the gradient by K")
         rises = slopes(lambda v, x=x, dz=dz: float((dz * convolved(x, v)).sum()) / len(x), K)
-        hint = "add the parts of all positions, and take the mean over the records"
+        hint = "add over all positions, and take the mean over the records"
         close(found, rises, f"the gradient by K {said}", hint)
 
 
-# --- 5. one record's gradient
+# --- 5. the norm of one record's gradient
 
 
-def both_lengths(lengths, k, n, below):
-    """What a student's lengths returns, and what a loop over records that builds each gradient gives."""
+def both_norms(norms, k, n, below):
+    """The two results of a student's norms, and the norms from a loop that builds each record's gradient."""
     rng = seeded(90 + k)
     dz, h = rng.normal(size=(k, n)), rng.normal(size=(k, below))
-    by_W, both = pair(call(lengths, dz, h), "the lengths by W[l], and by W[l] and b[l] together")
+    by_W, both = pair(call(norms, dz, h), "the norms by W[l], and by W[l] and b[l] together")
     want = [[], []]
     for i in range(k):
         by_weights = [d * t for d in dz[i] for t in h[i]]
@@ -610,44 +574,47 @@ def both_lengths(lengths, k, n, below):
     return by_W, both, np.array(want[0]), np.array(want[1])
 
 
-def lengths_W(lengths):
+def norms_W(norms):
     """By W[l] alone."""
     for k, n, below in ((5, 3, 4), (1, 1, 6), (4, 4, 4)):
-        by_W, _, want, _ = both_lengths(lengths, k, n, below)
-        name = f"the array of {k} lengths by W[l]"
-        close(array(by_W, (k,), name), want, name, "a record at a time; the root of the sum of all squares")
+        by_W, _, want, _ = both_norms(norms, k, n, below)
+        name = f"the {k} norms by W[l]"
+        close(array(by_W, (k,), name), want, name, "for each record, take the root of the sum of all squares")
 
 
-def lengths_both(lengths):
-    """By W[l] and b[l] together; where the first length has lost its point, of one unit with one input, root or not."""
+def norms_both(norms):
+    """By W[l] and b[l] together.
+
+    If the first norm loses its point, the check uses one unit with one input, and accepts the square of the norm.
+    """
 
     def check():
         for k, n, below in ((5, 3, 4), (1, 1, 6), (4, 4, 4)):
-            _, both, _, want = both_lengths(lengths, k, n, below)
-            name = f"the array of {k} lengths by W[l] and b[l] together"
-            hint = "squares add up, lengths do not; the gradient by b[l] is dz[l]"
+            _, both, _, want = both_norms(norms, k, n, below)
+            name = f"the {k} norms by W[l] and b[l] together"
+            hint = "add squares, not norms; the gradient by b[l] is dz[l]"
             close(array(both, (k,), name), want, name, hint)
 
     def of_one():
         for d, t in ((2.0, 0.5), (0.5, 3.0)):
-            one, both = pair(call(lengths, np.array([[d]]), np.array([[t]])), "the two lengths")
+            one, both = pair(call(norms, np.array([[d]]), np.array([[t]])), "the two norms")
             square = d**2 * (t**2 + 1)
-            one, got = number(one, "the length"), number(both, "the length")
+            one, got = number(one, "the norm"), number(both, "the norm")
             if one != got and any(passes(relation, one**p, got**p, d, t) for p in (1, 2)):
-                continue  # by your first length
-            close(got, nearest(got, square, math.sqrt(square)), "the length for one unit and one input")
+                continue  # consistent with the first norm
+            close(got, nearest(got, square, math.sqrt(square)), "the norm for one unit and one input")
 
     def relation(one, both, d, t):
-        close(both, nearest(both, one * (1 + 1 / t**2), one + d**2), "the square of the length")
+        close(both, nearest(both, one * (1 + 1 / t**2), one + d**2), "the square of the norm")
 
-    unless_lost(check, of_one, lambda: lengths_W(lengths))
+    unless_lost(check, of_one, lambda: norms_W(norms))
 
 
 # --- 6. where learning stops
 
 
 def run_from_zero(act, labels, steps):
-    """Descend from all zeros by differences: how many W[l] are not zero after each step, and the last W[1]."""
+    """Gradient descent from all zeros, by differences: how many W[l] are not zero after each step."""
     sizes = [3, 4, 4, 2]
     W = [None] + [np.zeros((sizes[l], sizes[l - 1])) for l in (1, 2, 3)]
     b = [None] + [np.zeros(sizes[l]) for l in (1, 2, 3)]
@@ -658,11 +625,11 @@ def run_from_zero(act, labels, steps):
         W = [None, *(W[l] - 2 * dW[l] for l in (1, 2, 3))]
         b = [None, *(b[l] - 2 * db[l] for l in (1, 2, 3))]
         counts.append(sum(int(np.abs(w).max() > 1e-7) for w in W[1:]))
-    return counts, W[1]
+    return counts
 
 
 def same_counts(value, want, name, hint):
-    """Counts are right, or the first step that is not is named."""
+    """Compare counts, and name the first step with a wrong count."""
     got = array(value, (3,), f"the counts of {name!r}")
     for t, (mine, right) in enumerate(zip(got, want, strict=True), start=1):
         if mine != right:
@@ -670,48 +637,31 @@ def same_counts(value, want, name, hint):
 
 
 def zero_moves(from_zero):
-    """One class more often, sigmoid and tanh."""
+    """More records of one class than of the other, with sigmoid and tanh units."""
 
     def check():
         by_sigmoid, by_tanh = entries(call(from_zero), "from_zero", "sigmoid", "tanh")
         uneven = [0, 0, 0, 0, 1, 1]
-        hint = "dW[l] needs both dz[l], which comes through W[l+1], and h[l-1]: which of them are 0 before this step?"
-        same_counts(by_sigmoid, run_from_zero(phi, uneven, 3)[0], "sigmoid", hint)
-        same_counts(by_tanh, run_from_zero(np.tanh, uneven, 3)[0], "tanh", hint)
+        hint = "dW[l] needs both dz[l], which contains W[l+1], and h[l-1]: which of them are 0 before this step?"
+        same_counts(by_sigmoid, run_from_zero(phi, uneven, 3), "sigmoid", hint)
+        same_counts(by_tanh, run_from_zero(np.tanh, uneven, 3), "tanh", hint)
 
     fair(check, from_zero, gradient=loss_slopes, **RIGHT)
 
 
-def zero_stays(from_zero):
-    """Classes even; and the rows of W[1]."""
-
-    def check():
-        even, rows = entries(call(from_zero), "from_zero", "even classes", "different rows")
-        hint = "what is e of each record when all of z[3] is 0, and what is its mean?"
-        same_counts(even, run_from_zero(phi, [0, 0, 0, 1, 1, 1], 3)[0], "even classes", hint)
-        _, W = run_from_zero(phi, [0, 0, 0, 0, 1, 1], 5)
-        want = len(np.unique(W.round(7), axis=0))
-        if number(rows, "the number of different rows") != want:
-            hint = "compare what two units of layer 1 read and get back, step by step"
-            raise mismatch("'different rows'", number(rows, ""), "another number", hint)
-
-    fair(check, from_zero, gradient=loss_slopes, **RIGHT)
+# --- the questions
 
 
-def fading(largest_share):
-    """A chain of units at the steepest point of the sigmoid, by differences."""
-    for L in (1, 2, 3, 6):
-        got = number(call(largest_share, L), "the share")
+def rounding_answer(rounding):
+    """Why a tiny shift has a large error."""
+    answered(rounding, "b", "which error of f does the division by 2s increase?")
 
-        def top(t, L=L):
-            for _ in range(L - 1):
-                t = phi(t) - 0.5  # the bias puts every unit at 0
-            return float(t[0])
 
-        want = float(slopes(top, np.zeros(1), step=1e-3)[0])
-        name = f"the share that arrives with L = {L} layers"
-        hint = "how steep is the sigmoid where it is steepest, and how many of them lie between?"
-        if got < want * (1 - 1e-3):
-            raise mismatch(name, got, "more, for there are networks in which more arrives", hint)
-        if got > want * (1 + 1e-3):
-            raise mismatch(name, got, "less, for no network lets through as much", hint)
+def confident_answer(confident):
+    """The norm of dz[L] for both losses, if the network is confident and wrong."""
+    answered(confident, "c", "what are the two formulas for dz[L] if y_hat is nearly (1, 0)?")
+
+
+def fading_answer(fading):
+    """The largest ratio of the norms of dz[1] and dz[L]."""
+    answered(fading, "a", "how many layers between z[1] and z[L] have a sigmoid, and how large is its derivative?")

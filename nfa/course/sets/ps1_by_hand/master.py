@@ -10,28 +10,32 @@
 # # Problem set 1: forward and backward by hand
 #
 # **Have this page open**: Lee & Kifer (2020), Section 3.2 from its beginning to Equation 4. About 115 minutes, 20
-# points. Pencil and paper for part 1.
+# points. Part 1 needs pencil and paper.
 #
-# You take a network through Equations 1 to 3, first on paper and then in NumPy, and find three places where learning
-# stops. Replace every `raise NotImplementedError`. Loops or array operations, float64 or float32, lists or arrays,
-# helper functions in the same cell: all are fine. A cell with points shows you a few of its checks; others run when
-# your notebook is graded. Do not change those cells: they are put back before grading.
+# You compute the forward and the backward pass of a network with Equations 1 to 3, first on paper and then in NumPy.
+# You test your gradient with differences of the loss. At the end, you find three cases in which a network stops
+# learning.
 #
-# `nfa eq lee2020:eq1` shows what stands behind a tag such as [lee2020:eq1]. When your notebook is graded, each call
-# of one of your functions has three seconds of computing.
+# Replace every `raise NotImplementedError`. Loops or array operations, float64 or float32, lists or arrays, and helper
+# functions in the same cell are all fine. After each exercise, `check_it` runs its checks with other values than
+# grading. The checks of grading are hidden in the cells with points. Do not change these cells, because grading
+# restores them.
 #
-# Notation, as in the papers and in nfa: layers count from 1, and slot 0 of a list is `None`. Rows are examples: the
-# papers' $W h$ for one record becomes `h @ W.T` for a batch.
+# `nfa eq lee2020:eq1` explains a tag such as [lee2020:eq1]. In grading, each call of one of your functions has three
+# seconds of processor time.
+#
+# Notation, as in the papers and in nfa: layers count from 1, and slot 0 of a list is `None`, except `h[0]`. Rows are
+# records. So the papers' $W h$ for one record becomes `h @ W.T` for a batch.
 #
 # | | shape | |
 # |---|---|---|
-# | `x`, `y` | `(k, n_0)`, `(k, n_L)` | k records and their one-hot targets |
+# | `x`, `y` | `(k, n_0)`, `(k, n_L)` | k records and their one-hot labels |
 # | `W[l]`, `b[l]` | `(n_l, n_{l-1})`, `(n_l,)` | weights and biases of layer l = 1..L |
 # | `z[l]`, `h[l]` | `(k, n_l)` | before and after the activation; `h[0]` is x, `h[L]` is $\hat y$ |
-# | `dz[l]` | `(k, n_l)` | $\delta z^l$ of each record: the derivative of *its* loss by its $z^l$ |
+# | `dz[l]` | `(k, n_l)` | $\delta z^l$ of each record: the derivative of *its own* loss by its $z^l$ |
 #
-# The hidden activation of this set is the sigmoid, $\phi(t) = 1 / (1 + e^{-t})$, whose derivative is
-# $\phi'(t) = \phi(t) \, (1 - \phi(t))$. The top layer is a softmax, the loss the cross-entropy.
+# The activation $\phi$ of the hidden layers is the sigmoid, $\phi(t) = 1 / (1 + e^{-t})$. Its derivative is
+# $\phi'(t) = \phi(t) \, (1 - \phi(t))$. The top layer L has a softmax, and the loss is the cross-entropy.
 
 # %% setting
 import numpy as np
@@ -52,31 +56,35 @@ def small_net(sizes, seed):
 
 
 def small_batch(k, inputs, classes, seed):
-    """k random records x and one-hot targets y that depend on them."""
+    """k random records x and one-hot labels y that depend on them."""
     x = np.random.default_rng(seed).normal(size=(k, inputs))
     return x, np.eye(classes)[x[:, :classes].argmax(axis=1)]
 
 
 # %% [markdown]
-# ## 1. On paper (3 points)
+# ## 1. On paper (3 points, 25 minutes)
 #
-# One record, two layers of two units. All weights are multiples of $c = \log 3$, because the sigmoid and the softmax
-# turn these into fractions: $\phi(0) = 1/2$, $\phi(c) = 3/4$, $e^{2c} = 9$.
+# Take one record and a network with two layers of two units. All weights are multiples of $c = \log 3$, because the
+# sigmoid and the softmax turn these multiples into fractions: $\phi(0) = 1/2$, $\phi(c) = 3/4$, $e^{2c} = 9$.
 #
 # $$x = \begin{pmatrix} 2 \\ 1 \end{pmatrix}, \quad
 # W^1 = c \begin{pmatrix} 1 & -2 \\ -1 & 1 \end{pmatrix}, \quad b^1 = c \begin{pmatrix} 1 \\ 1 \end{pmatrix}, \quad
 # W^2 = c \begin{pmatrix} 4 & -2 \\ 0 & 4 \end{pmatrix}, \quad b^2 = c \begin{pmatrix} -1 \\ 1 \end{pmatrix}, \quad
 # y = \begin{pmatrix} 1 \\ 0 \end{pmatrix}$$
 #
-# Find on paper $z^1, h^1, z^2, \hat y$ ([lee2020:eq1]), $e = \delta z^2 = \hat y - y$ and $\delta z^1$
-# ([lee2020:eq2]), and the gradients of the loss by $W^2$ and $W^1$ ([lee2020:eq3]). Enter them as numbers: fractions
-# such as `5 / 16`, multiples such as `5 / 16 * c`, or decimals with three digits. Each is judged given what you entered
-# before it, so that a slip costs its own point and no other.
+# Compute on paper:
+#
+# - $z^1, h^1, z^2, \hat y$ ([lee2020:eq1])
+# - the error $e = \delta z^2 = \hat y - y$, and $\delta z^1$ ([lee2020:eq2])
+# - the gradients of the loss by $W^2$ and $W^1$ ([lee2020:eq3])
+#
+# Enter fractions such as `5 / 16`, multiples such as `5 / 16 * c`, or decimals with three digits. The checks use what
+# you entered before each number. So one slip of the pen costs one point.
 
 
 # %% by_hand solution=true
 def by_hand():
-    """A dictionary of what you found: z1, h1, z2, y_hat, e, dW2, dz1, dW1. A vector is a list, a matrix one of rows."""
+    """A dictionary with z1, h1, z2, y_hat, e, dW2, dz1, dW1. A vector is a list, and a matrix is a list of rows."""
     c = np.log(3)
     ### BEGIN SOLUTION
     return {
@@ -93,7 +101,7 @@ def by_hand():
 
 
 # %% hand_forward points=1
-# 1 point: z1, and from your numbers h1, z2, y_hat
+# 1 point: z1; h1, z2 and y_hat, computed from your numbers
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -103,16 +111,16 @@ assert np.shape(by_hand()["z1"]) == (2,), "z1 is a list of two numbers"
 assert np.isclose(np.sum(by_hand()["y_hat"]), 1, atol=0.01), "the two outputs sum to 1"
 
 # %% hand_top points=1
-# 1 point: e from your y_hat, dW2 from your e and h1
+# 1 point: e, computed from your y_hat; dW2, computed from your e and h1
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
 checks("ps1_by_hand").hand_top(by_hand)
 ### END HIDDEN TESTS
-assert np.shape(by_hand()["dW2"]) == (2, 2), "a gradient has the shape of what it is taken by"
+assert np.shape(by_hand()["dW2"]) == (2, 2), "the gradient by W^2 has the shape of W^2"
 
 # %% hand_below points=1
-# 1 point: dz1 from your e, z1 and h1; dW1 from your dz1
+# 1 point: dz1, computed from your e, z1 and h1; dW1, computed from your dz1
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -127,15 +135,15 @@ from nfa.course.practice import check_it
 check_it("ps1_by_hand", globals(), "hand_forward", "hand_top", "hand_below")
 
 # %% [markdown]
-# ## 2. The forward pass and the loss (3 points)
+# ## 2. The forward pass and the loss (3 points, 15 minutes)
 #
 # $$h^0 = x, \qquad z^l = W^l h^{l-1} + b^l, \qquad h^l = \phi(z^l) \; (l < L), \qquad
 # h^L = \hat y = \mathrm{softmax}(z^L)$$
 #
-# The paper says that $\phi_l$ is applied element by element; that is meant for the hidden layers. The softmax needs all
-# entries of a record ([lee2020:softmax]). The loss of a batch is the mean over its records of
-# $-\sum_j y[j] \log \hat y[j]$ ([lee2020:ce]). You may use `sigmoid` from above. The numbers stay small here:
-# overflow is the business of problem set 2.
+# The paper applies $\phi_l$ to each entry separately. This is true for the hidden layers only, because the softmax
+# needs all entries of a record ([lee2020:softmax]). The loss of a batch is the mean over its records of
+# $-\sum_j y[j] \log \hat y[j]$ ([lee2020:ce]). You may use `sigmoid` from above. The numbers stay small here. Problem
+# set 2 treats overflow.
 
 
 # %% forward solution=true
@@ -168,7 +176,7 @@ assert np.isclose(z[1][0][0], 0.0), "3 * 1 + 4 * (-0.75) is 0"
 assert np.isclose(h[1][0][0], 0.5), "the sigmoid of 0 is 1/2"
 
 # %% forward_softmax points=1
-# 1 point: h[L], given your z[L]
+# 1 point: h[L], computed from your z[L]
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -197,13 +205,13 @@ def loss(y_hat, y):
 
 
 # %% loss_values points=1
-# 1 point: batches of one record and of several
+# 1 point: batches of one record and of several records
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
 checks("ps1_by_hand").loss_values(loss)
 ### END HIDDEN TESTS
-assert np.isclose(loss(np.array([[0.5, 0.5]]), np.array([[0.0, 1.0]])), np.log(2)), "the loss of a coin toss"
+assert np.isclose(loss(np.array([[0.5, 0.5]]), np.array([[0.0, 1.0]])), np.log(2)), "log 2 for two equal outputs"
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
@@ -212,32 +220,64 @@ from nfa.course.practice import check_it
 check_it("ps1_by_hand", globals(), "loss_values")
 
 # %% [markdown]
-# ## 3. Slopes without calculus (3 points)
+# ## 3. Derivatives without calculus (4 points, 20 minutes)
 #
-# Before you trust a formula for a gradient, measure it. The *central difference* of f by entry i of v is
+# Before you trust a formula for a gradient, compare it with differences. The *central difference* of a function f by
+# entry i of an array v is
 #
-# $$\frac{f(v + s\, u_i) - f(v - s\, u_i)}{2 s},$$
+# $$\frac{f(v + s\, u_i) - f(v - s\, u_i)}{2 s}.$$
 #
-# where $u_i$ is 1 at entry i and 0 elsewhere, and s is the step. Write it for an array of any shape, with the step
-# that is given, in float64 (you will soon see why). Leave v as it was.
+# Here $u_i$ is 1 at entry i and 0 elsewhere, and the number s > 0 is the **shift**. The *one-sided difference* is
+# $(f(v + s\, u_i) - f(v)) / s$.
+#
+# **Predict** first. You can choose the shift $s = 10^{-p}$ with a whole number p. Suppose that f, its derivatives and v
+# are of about size 1. For which p is the error smallest? Guess three numbers: for the central difference in float64,
+# the one-sided difference in float64, and the central difference in float32. float64 rounds to about 16 digits, and
+# float32 to about 7. Every guess between 1 and 16 gets the point.
+
+
+# %% guess solution=true
+def guess():
+    """A list with your three guesses of p: central, one-sided, central in float32."""
+    ### BEGIN SOLUTION
+    return [5, 8, 2]
+    ### END SOLUTION
+
+
+# %% guess_made points=1
+# 1 point: three numbers between 1 and 16
+### BEGIN HIDDEN TESTS
+from nfa.course import checks
+
+checks("ps1_by_hand").guess_made(guess)
+### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps1_by_hand", globals(), "guess_made")
+
+# %% [markdown]
+# Now write the central difference for an array of any shape and the given shift. Use float64, and do not change v.
 
 
 # %% numerical_gradient solution=true
-def numerical_gradient(f, v, step):
-    """Central differences of f, a function from arrays of v's shape to numbers, by every entry: an array like v."""
+def numerical_gradient(f, v, shift):
+    """The central differences of f by every entry of v, an array like v. f returns a number for an array like v."""
     ### BEGIN SOLUTION
     found = np.zeros(v.shape)
     for i in np.ndindex(v.shape):
         up, down = v.copy(), v.copy()
-        up[i] += step
-        down[i] -= step
-        found[i] = (f(up) - f(down)) / (2 * step)
+        up[i] += shift
+        down[i] -= shift
+        found[i] = (f(up) - f(down)) / (2 * shift)
     return found
     ### END SOLUTION
 
 
 # %% numerical_values points=1
-# 1 point: the derivatives of smooth functions by vectors and matrices, with a small step; v as it was
+# 1 point: the derivatives of smooth functions by arrays, with a small shift; v is not changed
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -249,7 +289,7 @@ checks("ps1_by_hand").numerical_values(numerical_gradient)
 assert np.allclose(numerical_gradient(lambda v: v[0] * v[1], np.array([2.0, 3.0]), 0.01), [3, 2])
 
 # %% numerical_central points=1
-# 1 point: large steps, of which both sides matter (up to a common factor)
+# 1 point: large shifts, for which both sides matter (up to a common factor)
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -263,105 +303,123 @@ from nfa.course.practice import check_it
 check_it("ps1_by_hand", globals(), "numerical_values", "numerical_central")
 
 # %% [markdown]
-# How small should the step be? **Predict** the form of the curve before you run the next cell: the error of your
-# numerical gradient against the step, from 0.1 down to $10^{-12}$. The exact slope comes from a step into the
-# complex plane, $\operatorname{Im} f(v + \mathrm{i}s)/s$, where nothing is subtracted. Then add the one-sided
-# difference $(f(v + s) - f(v)) / s$ to the picture, and both in float32.
+# The next cell measures the errors and compares them with your guess. The exact derivative comes from a complex shift:
+# $\operatorname{Im} f(v + \mathrm{i} s) / s$ with a tiny s. This formula subtracts nothing.
 
 # %%
 import matplotlib.pyplot as plt
 
 
-def curve(v):
-    """A smooth function of one number, of about size 1."""
-    return np.exp(v[0]) * np.sin(v[0])
+def smooth(v):
+    """A smooth function of one number. Its values and derivatives are of about size 1."""
+    return np.exp(v) * np.sin(v)
 
 
-at = np.array([0.7])
-exact = np.imag(curve(at + 1e-30j)) / 1e-30
-steps = 10.0 ** -np.arange(1, 13)
-errors = [abs(np.ravel(numerical_gradient(curve, at, step))[0] - exact) for step in steps]
-plt.loglog(steps, errors, "o-", label="central, float64")
-plt.xlabel("step")
-plt.ylabel("error of the slope")
+at = np.linspace(0.3, 1.2, 10)
+exact = np.imag(smooth(at + 1e-30j)) / 1e-30
+best = []
+for name, number_type in (("central", np.float64), ("one-sided", np.float64), ("central in float32", np.float32)):
+    errors = []
+    for p in range(1, 13):
+        s, v = number_type(10.0**-p), at.astype(number_type)
+        one_sided = (smooth(v + s) - smooth(v)) / s
+        central = (smooth(v + s) - smooth(v - s)) / (2 * s)
+        errors.append(np.mean(np.abs((one_sided if name == "one-sided" else central) - exact)))
+    best.append(int(np.argmin(errors)) + 1)
+    plt.semilogy(range(1, 13), errors, "o-", label=name)
+plt.xlabel("p, for the shift $10^{-p}$")
+plt.ylabel("mean error of the derivative")
 plt.legend()
 plt.show()
+print("the best p:", best, "  my guess:", list(guess()))
 
 # %% [markdown]
-# Two errors meet. Taylor's series leaves something out, the less the smaller the step. And f is computed only to
-# about $\varepsilon = 2 \cdot 10^{-16}$ of its size ($10^{-7}$ in float32), an error that the division by s blows up.
-# For which power of ten, $s = 10^{-p}$, is their sum smallest, where f, its derivatives and v are of about size 1?
-# Find p by reasoning or by measuring. The best power counts, and the ones beside it.
+# **Question.** In float64, the central difference is much less accurate with $s = 10^{-12}$ than with $s = 10^{-5}$.
+# Which sentence explains why?
+#
+# - `"a"`: Taylor's series leaves out more terms if the shift is smaller.
+# - `"b"`: The values of f are rounded, and the division by 2s multiplies their rounding errors.
+# - `"c"`: $10^{-12}$ is below the accuracy of float64, so v + s is equal to v.
+#
+# Return the letter and your reason, which must have at least eight different words. The letter is graded. Your teacher
+# reads the reason.
 
 
-# %% best_steps solution=true
-def best_steps():
-    """A dictionary with the whole number p of "central", "one-sided" (float64 both) and "central in float32"."""
+# %% rounding solution=true
+def rounding():
+    """Two things: the letter and the reason."""
     ### BEGIN SOLUTION
-    return {"central": 5, "one-sided": 8, "central in float32": 2}
+    return "b", "Each f has an error of about 1e-16, and 1e-16 divided by 1e-12 is only 1e-4."
     ### END SOLUTION
 
 
-# %% best_powers points=1
-# 1 point: all three
+# %% rounding_answer points=1
+# 1 point: the letter, with a reason
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps1_by_hand").best_powers(best_steps)
+checks("ps1_by_hand").rounding_answer(rounding)
 ### END HIDDEN TESTS
-assert set(best_steps()) == {"central", "one-sided", "central in float32"}
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps1_by_hand", globals(), "best_powers")
+check_it("ps1_by_hand", globals(), "rounding_answer")
 
 # %% [markdown]
-# ## 4. The way back (6 points)
+# ## 4. The backward pass (6 points, 35 minutes)
+#
+# In the following formulas, $\odot$ is the product entry by entry.
 #
 # $$\delta z^L = \hat y - y, \qquad \delta z^l = ((W^{l+1})^\top \delta z^{l+1}) \odot \phi'(z^l) \quad (l < L)$$
 #
-# Below the top there is a $\phi'$, at the top none. Where has the derivative of the softmax gone? On paper: with
-# $\partial \hat y[j] / \partial z^L[i] = \hat y[j] \, (\mathbf{1}[i = j] - \hat y[i])$ and the loss
-# $-\sum_j y[j] \log \hat y[j]$, show that the derivative by $z^L[i]$ is $\hat y[i] - y[i]$ ([lee2020:e]). You need that
-# y sums to 1.
+# The hidden layers have a factor $\phi'$, but the top layer has no such factor. Show on paper why. The derivative of
+# the softmax is $\partial \hat y[j] / \partial z^L[i] = \hat y[j] \, (\mathbf{1}[i = j] - \hat y[i])$, where
+# $\mathbf{1}[i = j]$ is 1 if i = j, and 0 otherwise. The loss is $-\sum_j y[j] \log \hat y[j]$. Then the derivative of
+# the loss by $z^L[i]$ is $\hat y[i] - y[i]$ ([lee2020:e]). You need that the entries of y sum to 1.
 #
-# Do the same for the *squared error* $\frac12 \|\hat y - y\|^2$ of the same softmax, where less cancels. Then take a
-# network that is sure and wrong: two classes, $z^L = (t, 0)$, the target $y = (0, 1)$, and t grows without bound. To
-# which number does the length $\|\delta z^L\|$ tend with the one loss, and with the other?
+# **Question.** Use the *squared error* $\frac12 \|\hat y - y\|^2$ in place of the cross-entropy. Then less cancels:
+#
+# $$\delta z^L[i] = \hat y[i] \, \Big(e[i] - \sum_j \hat y[j] \, e[j]\Big), \qquad e = \hat y - y.$$
+#
+# Take a network that is confident and wrong. It has two classes, $z^L = (t, 0)$ and the label $y = (0, 1)$, and t grows
+# without bound. What is the limit of the norm $\|\delta z^L\|$?
+#
+# - `"a"`: 0 with both losses, because the softmax hardly changes with z if it is confident.
+# - `"b"`: $\sqrt 2$ with both losses, because both depend on the same error $\hat y - y$.
+# - `"c"`: $\sqrt 2$ with the cross-entropy, and 0 with the squared error.
 
 
-# %% sure_and_wrong solution=true
-def sure_and_wrong():
-    """The two limits of the length, as numbers: with the cross-entropy, with the squared error."""
+# %% confident solution=true
+def confident():
+    """Two things: the letter and the reason, in at least eight words."""
     ### BEGIN SOLUTION
-    return np.sqrt(2), 0.0
+    return "c", "The logarithm cancels the factor y_hat of the softmax; the squared error keeps this vanishing factor."
     ### END SOLUTION
 
 
-# %% sure_and_wrong_limits points=1
-# 1 point: both limits
+# %% confident_answer points=1
+# 1 point: the letter, with a reason
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps1_by_hand").sure_and_wrong_limits(sure_and_wrong)
+checks("ps1_by_hand").confident_answer(confident)
 ### END HIDDEN TESTS
-assert np.shape(sure_and_wrong()) == (2,), "two numbers"
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps1_by_hand", globals(), "sure_and_wrong_limits")
+check_it("ps1_by_hand", globals(), "confident_answer")
 
 # %% [markdown]
-# So much for the top; now all layers. What you return here is for each record by itself: no mean yet.
+# Now write the backward pass for all layers. Return the derivatives of each record separately, without a mean.
 
 
 # %% deltas solution=true
 def deltas(W, z, h, y):
-    """The list dz with dz[l] (k, n_l) for l = 1..L; dz[0] is None. z and h are what `forward` returns."""
+    """The list dz with dz[l] (k, n_l) for l = 1..L; dz[0] is None. `forward` returns the lists z and h."""
     ### BEGIN SOLUTION
     L = len(W) - 1
     dz = [None] * (L + 1)
@@ -386,7 +444,7 @@ one = [None, np.eye(2)], [None, np.zeros((1, 2))], [np.zeros((1, 2)), np.full((1
 assert np.shape(deltas(*one)[1]) == (1, 2), "a row for the record, a column for each class"
 
 # %% deltas_hidden points=1
-# 1 point: the layers below, given your dz[L]
+# 1 point: the hidden layers, computed from your dz[L]
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -400,8 +458,8 @@ from nfa.course.practice import check_it
 check_it("ps1_by_hand", globals(), "deltas_top", "deltas_hidden")
 
 # %% [markdown]
-# The gradient of one record's loss by $W^l$ is the outer product $\delta z^l (h^{l-1})^\top$ ([lee2020:eq3]), by $b^l$
-# it is $\delta z^l$. The gradient of the mean loss of a batch is the mean of these over its records.
+# The gradient of one record's loss by $W^l$ is the outer product $\delta z^l (h^{l-1})^\top$ ([lee2020:eq3]). Its
+# gradient by $b^l$ is $\delta z^l$. The gradient of the mean loss of a batch is the mean of these gradients.
 
 
 # %% gradient solution=true
@@ -419,7 +477,7 @@ def gradient(W, b, x, y):
 
 
 # %% gradient_direction points=1
-# 1 point: every direction, whatever its length and sign
+# 1 point: every direction, with any norm and sign
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -427,7 +485,7 @@ checks("ps1_by_hand").gradient_direction(gradient)
 ### END HIDDEN TESTS
 
 # %% gradient_scale points=1
-# 1 point: lengths and signs
+# 1 point: norms and signs
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -441,8 +499,8 @@ from nfa.course.practice import check_it
 check_it("ps1_by_hand", globals(), "gradient_direction", "gradient_scale")
 
 # %% [markdown]
-# Hold it against your own numerical gradient, layer by layer, as here for the biases of layer 1. With which step? And
-# in the by-hand network of part 1?
+# Compare your gradient with your numerical gradient. The next cell does this for the biases of layer 1. Try other
+# shifts and other layers.
 
 # %%
 W, b = small_net([4, 5, 6, 3], seed=2)
@@ -456,34 +514,32 @@ def loss_of_b1(v):
 
 
 dW, db = gradient(W, b, x, y)
-print("shapes of dW, as of W:", [np.shape(a) for a in dW[1:]], [np.shape(w) for w in W[1:]])
+print("shapes of dW and of W:", [np.shape(a) for a in dW[1:]], [np.shape(w) for w in W[1:]])
 print("backpropagation", np.round(db[1], 6))
 print("differences    ", np.round(numerical_gradient(loss_of_b1, b[1], 1e-5), 6))
 
 # %% [markdown]
 # **A convolution** uses the same weights at every position of an image. Take k images `x`, an array (k, n, m), and a
-# kernel `K`, an array (s, t) with $s \leq n$ and $t \leq m$. Record i has the pre-activations
+# kernel `K`, an array (s, t) with $s \leq n$ and $t \leq m$. In this exercise, s and t are the sizes of the kernel.
+# Record i has the pre-activations
 #
 # $$z_i[a, b] = \sum_{p=0}^{s-1} \sum_{q=0}^{t-1} K[p, q] \; x_i[a + p, b + q]
 # \qquad (0 \leq a \leq n - s, \; 0 \leq b \leq m - t).$$
 #
-# As before, `dz` has the derivatives of each record's loss by its z, here an array (k, n - s + 1, m - t + 1). On paper,
-# derive the derivative of one record's loss by $K[p, q]$ with the chain rule. How many entries of z does $K[p, q]$
-# change? Then write the convolution, and the gradient of the mean loss of the batch by K. You can test the gradient
-# with your `numerical_gradient`.
+# The function `convolve` computes them. As before, `dz` has the derivatives of each record's loss by its z, here an
+# array (k, n - s + 1, m - t + 1). How many entries of $z_i$ depend on $K[p, q]$? Derive the derivative of one record's
+# loss by $K[p, q]$ with the chain rule. Then write the gradient of the mean loss of the batch by K.
 
 
-# %% convolve solution=true
+# %% convolve
 def convolve(x, K):
     """The pre-activations z, an array (k, n - s + 1, m - t + 1), for images x and a kernel K."""
-    ### BEGIN SOLUTION
     s, t = K.shape
     z = np.zeros((len(x), x.shape[1] - s + 1, x.shape[2] - t + 1))
     for p in range(s):
         for q in range(t):
             z += K[p, q] * x[:, p : p + z.shape[1], q : q + z.shape[2]]
     return z
-    ### END SOLUTION
 
 
 # %% kernel_gradient solution=true
@@ -499,13 +555,13 @@ def kernel_gradient(x, dz):
 
 
 # %% kernel_values points=1
-# 1 point: the convolution, and the gradient by its kernel
+# 1 point: the gradient by the kernel, for images and kernels of several shapes
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps1_by_hand").kernel_values(convolve, kernel_gradient)
+checks("ps1_by_hand").kernel_values(kernel_gradient)
 ### END HIDDEN TESTS
-assert np.shape(convolve(np.ones((1, 3, 4)), np.ones((2, 2)))) == (1, 2, 3), "the kernel has 2 by 3 positions"
+assert np.shape(kernel_gradient(np.ones((1, 3, 4)), np.ones((1, 2, 3)))) == (2, 2), "the kernel has 2 by 2 weights"
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
@@ -514,18 +570,19 @@ from nfa.course.practice import check_it
 check_it("ps1_by_hand", globals(), "kernel_values")
 
 # %% [markdown]
-# ## 5. The length of one record's gradient (2 points)
+# ## 5. The norm of one record's gradient (2 points, 10 minutes)
 #
-# Private training limits how much *one record* can change an update, and so needs the length of every record's own
-# gradient, all entries taken as one vector (the Frobenius norm). That looks like k matrices of the shape of $W^l$. But
-# each is an outer product: what is $\sum_{i,j} (\delta z[i] \, h[j])^2$? Form no matrix.
+# Private training limits how much *one record* can change an update. For this, it needs the norm of each record's own
+# gradient, with all entries as one vector (the Frobenius norm). There are k such gradients of the shape of $W^l$. But
+# each gradient is an outer product. For one record with $\delta z$ and the input h of its layer, what is
+# $\sum_{i,j} (\delta z[i] \, h[j])^2$? Use this, and form no matrix.
 
 
-# %% lengths solution=true
-def lengths(dz, h):
-    """Two arrays (k,): the length of each record's gradient by W[l], and by W[l] and b[l] together, as one long vector.
+# %% norms solution=true
+def norms(dz, h):
+    """Two arrays (k,): the norms of each record's gradient by W[l] alone, and by W[l] and b[l] as one vector.
 
-    dz (k, n_l) is dz[l] and h (k, n_{l-1}) is h[l-1].
+    dz (k, n_l) is dz[l], and h (k, n_{l-1}) is h[l-1].
     """
     ### BEGIN SOLUTION
     errors, inputs = np.sum(dz**2, axis=1), np.sum(h**2, axis=1)
@@ -533,44 +590,46 @@ def lengths(dz, h):
     ### END SOLUTION
 
 
-# %% lengths_W points=1
-# 1 point: by W[l]
+# %% norms_W points=1
+# 1 point: the norms by W[l]
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps1_by_hand").lengths_W(lengths)
+checks("ps1_by_hand").norms_W(norms)
 ### END HIDDEN TESTS
-assert np.allclose(lengths(np.array([[3.0, 4.0]]), np.array([[0.0, 2.0, 0.0]]))[0], [10])
+assert np.allclose(norms(np.array([[3.0, 4.0]]), np.array([[0.0, 2.0, 0.0]]))[0], [10])
 
-# %% lengths_both points=1
-# 1 point: by W[l] and b[l] together
+# %% norms_both points=1
+# 1 point: the norms by W[l] and b[l] together
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps1_by_hand").lengths_both(lengths)
+checks("ps1_by_hand").norms_both(norms)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps1_by_hand", globals(), "lengths_W", "lengths_both")
+check_it("ps1_by_hand", globals(), "norms_W", "norms_both")
 
 # %% [markdown]
-# ## 6. Where learning stops (3 points)
+# ## 6. Where learning stops (2 points, 10 minutes)
 #
-# **From zero.** A network with three layers, 3-4-4-2, all weights *and* biases 0, trained by gradient descent on one
-# batch ([lee2020:eq4]): how many of $W^1, W^2, W^3$ are no longer zero after 1, 2 and 3 steps, rounding aside? Three
-# cases: sigmoid units and more records of one class than of the other; the same batch with tanh units ($\phi(0) = 0$,
-# $\phi'(0) = 1$); sigmoid units again and as many records of either class. Last: after 100 steps in the first case, how
-# many different rows does $W^1$ have, rounding aside?
+# **From zero.** All weights *and* biases of a network with the sizes 3-4-4-2 are 0. We train it by gradient descent on
+# one batch, which has more records of one class than of the other ([lee2020:eq4]). How many of $W^1, W^2, W^3$ differ
+# from zero after 1, 2 and 3 steps, except for rounding? Answer for two activations:
 #
-# Think first, layer by layer, with Equations 2 and 3. `descend` makes steps with your `gradient`, to look afterwards.
+# - sigmoid units
+# - tanh units, for which $\phi(0) = 0$ and $\phi'(0) = 1$
+#
+# Think first, layer by layer, with Equations 2 and 3. Then you can use `descend`, which makes steps with your
+# `gradient`.
 
 
 # %% descend
 def descend(W, b, x, y, steps, eta=2.0):
-    """Gradient descent with your `gradient` and sigmoid units. Returns new W and b."""
+    """W and b after this many steps of gradient descent with your `gradient` and sigmoid units; eta: learning rate."""
     for _ in range(steps):
         dW, db = gradient(W, b, x, y)
         W = [None, *(W[l] - eta * np.asarray(dW[l]) for l in range(1, len(W)))]
@@ -579,26 +638,26 @@ def descend(W, b, x, y, steps, eta=2.0):
 
 
 def zero_net(sizes):
-    """All weights and biases 0."""
+    """W and b of a network with these sizes, all 0."""
     L = len(sizes) - 1
     W = [None] + [np.zeros((sizes[l], sizes[l - 1])) for l in range(1, L + 1)]
     return W, [None] + [np.zeros(sizes[l]) for l in range(1, L + 1)]
 
 
 x_zero = np.random.default_rng(5).normal(size=(6, 3))
-y_more = np.eye(2)[[0, 0, 0, 0, 1, 1]]  # more of one class
-y_even = np.eye(2)[[0, 0, 0, 1, 1, 1]]  # as many of either
+y_more = np.eye(2)[[0, 0, 0, 0, 1, 1]]  # more records of one class
+y_even = np.eye(2)[[0, 0, 0, 1, 1, 1]]  # as many records of each class
 
 
 # %%
-# Room for experiments with descend, zero_net, x_zero, y_more, y_even
+# Room for experiments with descend, zero_net, x_zero, y_more
 
 
 # %% from_zero solution=true
 def from_zero():
-    """A dictionary: "sigmoid", "tanh" and "even classes" lists of three counts, "different rows" a whole number."""
+    """A dictionary with the entries "sigmoid" and "tanh": lists of three counts, after 1, 2 and 3 steps."""
     ### BEGIN SOLUTION
-    return {"sigmoid": [1, 2, 3], "tanh": [0, 0, 0], "even classes": [0, 0, 0], "different rows": 1}
+    return {"sigmoid": [1, 2, 3], "tanh": [0, 0, 0]}
     ### END SOLUTION
 
 
@@ -614,57 +673,57 @@ checks("ps1_by_hand").zero_moves(from_zero)
 # to try it
 assert np.shape(from_zero()["sigmoid"]) == np.shape(from_zero()["tanh"]) == (3,)
 
-# %% zero_stays points=1
-# 1 point: "even classes" and "different rows"
-### BEGIN HIDDEN TESTS
-from nfa.course import checks
-
-checks("ps1_by_hand").zero_stays(from_zero)
-### END HIDDEN TESTS
-
-# %%
-# to try it
-assert np.shape(from_zero()["even classes"]) == (3,)
-
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps1_by_hand", globals(), "zero_moves", "zero_stays")
+check_it("ps1_by_hand", globals(), "zero_moves")
+
+# %%
+# After 100 steps with sigmoid units: how many different rows has W[1]? And does W[1] move if the classes are even?
+for name, y in (("more of one class", y_more), ("even classes", y_even)):
+    W, b = descend(*zero_net([3, 4, 4, 2]), x_zero, y, steps=100)
+    rows = np.unique(W[1].round(9), axis=0)
+    print(f"{name}: different rows {len(rows)}, largest entry {np.abs(W[1]).max():.2g}")
 
 # %% [markdown]
-# **In the depth.** Lee & Kifer ask of every activation a bound on its slope, $|\phi'| \le \gamma$ ([lee2020:gamma]). In
-# a network of L layers, the hidden ones sigmoid, let no $W^l$ stretch any vector (its largest singular value is at
-# most 1). What is the largest that $\|\delta z^1\| / \|\delta z^L\|$ can be, over all such networks and records?
+# **Question.** Lee & Kifer require a bound $|\phi'| \le \gamma$ on the derivative of every activation
+# ([lee2020:gamma]). For the sigmoid, $\gamma = 1/4$. Take a network of L layers with sigmoids in the hidden layers. No
+# $W^l$ increases the norm of any vector, because its largest singular value is at most 1. What is the largest possible
+# value of
+# $\|\delta z^1\| / \|\delta z^L\|$, over all such networks and records?
+#
+# - `"a"`: $(1/4)^{L-1}$, because the derivative of each hidden layer is a factor once.
+# - `"b"`: $(1/4)^L$, because each of the L layers has one derivative as a factor.
+# - `"c"`: 1, because only the matrices change the norm, and no matrix increases it.
 
 
-# %% largest_share solution=true
-def largest_share(L):
-    """The largest possible length of dz[1] for one record, as a share of that of dz[L]."""
+# %% fading solution=true
+def fading():
+    """Two things: the letter and the reason, in at least eight words."""
     ### BEGIN SOLUTION
-    return 0.25 ** (L - 1)
+    return "a", "The top layer has no further derivative, so L - 1 factors of at most 1/4 remain."
     ### END SOLUTION
 
 
-# %% fading points=1
-# 1 point: networks of one layer up to six
+# %% fading_answer points=1
+# 1 point: the letter, with a reason
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps1_by_hand").fading(largest_share)
+checks("ps1_by_hand").fading_answer(fading)
 ### END HIDDEN TESTS
-assert np.isclose(largest_share(1), 1), "with one layer dz[1] is dz[L]"
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps1_by_hand", globals(), "fading")
+check_it("ps1_by_hand", globals(), "fading_answer")
 
 # %% [markdown]
-# Larger weights, then? Look at how long $\delta z^l$ is in each layer of a network with eight layers, for weights of
-# three sizes. **Predict** before you run the cell: which size carries the error furthest down? Why does the largest not
-# help? Compare with the way of [lee2020:eq5], the subject of problem set 2, where every layer gets e itself.
+# Do larger weights help? The next cell draws the norm of $\delta z^l$ in a network with eight layers, for weights of
+# three sizes. Before you run it, guess the size with the largest norm in layer 1. Why do even larger weights not help?
+# With direct feedback alignment ([lee2020:eq5]), every layer receives e itself. This is the topic of problem set 2.
 
 # %%
 x, y = small_batch(10, 8, 8, seed=8)
@@ -676,5 +735,5 @@ for size in (0.3, 3, 30):
     plt.semilogy(range(1, 9), [np.mean(np.linalg.norm(dz[l], axis=1)) for l in range(1, 9)], "o-")
 plt.legend([f"weights of size {size}" for size in (0.3, 3, 30)])
 plt.xlabel("layer")
-plt.ylabel("mean length of dz")
+plt.ylabel("mean norm of dz")
 plt.show()

@@ -1,8 +1,8 @@
-"""Right solutions in several styles, which get full marks."""
+"""Right solutions in several styles, which get all points."""
 
 # %% loops score=20
-# one record and one number at a time, lists in place of arrays, decimals of three digits on paper
-"""Everything one record and one number at a time, lists in place of arrays."""
+# one record and one number at a time, lists in place of arrays, decimals with three digits on paper
+"""One record and one number at a time, and lists in place of arrays."""
 
 import numpy as np
 
@@ -53,28 +53,33 @@ def loss(y_hat, y):
 
 
 # %% numerical_gradient
-def numerical_gradient(f, v, step):
+def numerical_gradient(f, v, shift):
     flat = v.reshape(-1)
     found = []
     for i in range(flat.size):
         kept = flat[i]
-        flat[i] = kept + step
+        flat[i] = kept + shift
         above = f(v)
-        flat[i] = kept - step
+        flat[i] = kept - shift
         below = f(v)
         flat[i] = kept
-        found.append((above - below) / step / 2)
+        found.append((above - below) / shift / 2)
     return np.reshape(found, v.shape)
 
 
-# %% best_steps
-def best_steps():
-    return {"central": 6, "one-sided": 7, "central in float32": 3}
+# %% guess
+def guess():
+    return 6, np.float32(7), 2.5
 
 
-# %% sure_and_wrong
-def sure_and_wrong():
-    return [1.4142, 0]
+# %% rounding
+def rounding():
+    return ["B ", "The rounding error of each f stays the same, but we divide it by a much smaller number."]
+
+
+# %% confident
+def confident():
+    return "C", "With the squared error, each entry of dz has the factor y_hat (1 - y_hat), which tends to zero."
 
 
 # %% deltas
@@ -111,16 +116,6 @@ def gradient(W, b, x, y):
     return dW, db
 
 
-# %% convolve
-def convolve(x, K):
-    rows, columns = len(x[0]) - len(K) + 1, len(x[0][0]) - len(K[0]) + 1
-    return [
-        [[sum(K[p][q] * image[a + p][b + q] for p in range(len(K)) for q in range(len(K[0]))) for b in range(columns)]
-         for a in range(rows)]
-        for image in x
-    ]  # fmt: skip
-
-
 # %% kernel_gradient
 def kernel_gradient(x, dz):
     s, t = x.shape[1] - dz.shape[1] + 1, x.shape[2] - dz.shape[2] + 1
@@ -132,8 +127,8 @@ def kernel_gradient(x, dz):
     return total / len(x)
 
 
-# %% lengths
-def lengths(dz, h):
+# %% norms
+def norms(dz, h):
     by_W, both = [], []
     for d, t in zip(dz, h):
         a, c = math.sqrt(sum(v * v for v in d)), math.sqrt(sum(v * v for v in t))
@@ -144,20 +139,17 @@ def lengths(dz, h):
 
 # %% from_zero
 def from_zero():
-    return {"different rows": 1.0, "sigmoid": (1, 2, 3), "tanh": (0, 0, 0), "even classes": np.zeros(3)}
+    return {"sigmoid": (1, 2, 3), "tanh": np.zeros(3)}
 
 
-# %% largest_share
-def largest_share(L):
-    share = 1.0
-    for _ in range(1, L):
-        share /= 4
-    return share
+# %% fading
+def fading():
+    return ("A", "Equation 2 has one factor of at most 1/4 for every hidden layer and none at the top.")
 
 
 # %% float32 score=20
-# float32 wherever it is allowed, einsum, every record's gradient by itself
-"""float32 wherever it is allowed, einsum, negative indices."""
+# float32 where the text allows it, einsum, the gradient of every record separately
+"""float32 where the text allows it, einsum, negative indices."""
 
 import numpy as np
 
@@ -180,9 +172,9 @@ def loss(y_hat, y):
 
 
 # %% numerical_gradient
-def numerical_gradient(f, v, step):
+def numerical_gradient(f, v, shift):
     units = np.eye(v.size).reshape(-1, *v.shape)
-    return np.array([f(v + step * u) - f(v - step * u) for u in units]).reshape(v.shape) / (2 * step)
+    return np.array([f(v + shift * u) - f(v - shift * u) for u in units]).reshape(v.shape) / (2 * shift)
 
 
 # %% deltas
@@ -201,12 +193,6 @@ def gradient(W, b, x, y):
     return [None, *(g.mean(axis=0) for g in each)], [None, *(np.mean(d, 0) for d in dz[1:])]
 
 
-# %% convolve
-def convolve(x, K):
-    windows = np.lib.stride_tricks.sliding_window_view(np.float32(x), K.shape, axis=(1, 2))
-    return (windows * np.float32(K)).sum(axis=(3, 4))
-
-
 # %% kernel_gradient
 def kernel_gradient(x, dz):
     s, t = x.shape[1] - dz.shape[1] + 1, x.shape[2] - dz.shape[2] + 1
@@ -214,31 +200,17 @@ def kernel_gradient(x, dz):
     return np.einsum("kab,kabpq->kpq", np.float32(dz), windows).mean(axis=0)
 
 
-# %% lengths
-def lengths(dz, h):
+# %% norms
+def norms(dz, h):
     dz, h = np.float32(dz), np.float32(h)
     with_one = np.concatenate([h, np.ones((len(h), 1), np.float32)], axis=1)
     size = np.linalg.norm(dz, axis=1)
     return size * np.linalg.norm(h, axis=1), size * np.linalg.norm(with_one, axis=1)
 
 
-# %% sure_and_wrong
-def sure_and_wrong():
-    t = np.array([30.0, 0.0])
-    p = np.exp(t) / np.exp(t).sum()
-    y = np.array([0.0, 1.0])
-    jacobian = np.diag(p) - np.outer(p, p)
-    return np.linalg.norm(p - y), np.linalg.norm(jacobian @ (p - y))
-
-
-# %% largest_share
-def largest_share(L):
-    return np.float32(np.exp(-(L - 1) * np.log(4)))
-
-
 # %% jacobians score=20
-# biases as columns of the weights, products of Jacobian matrices, answers found by running
-"""Biases as columns of the weights, columns as examples, and the chain rule as products of Jacobian matrices."""
+# biases as columns of the weights, products of Jacobian matrices, counts from a run
+"""Biases as columns of the weights, columns as records, and the chain rule as products of Jacobian matrices."""
 
 import numpy as np
 
@@ -298,23 +270,16 @@ def gradient(W, b, x, y):
     return [None] + [dV[l][:, :-1] for l in range(1, L + 1)], [None] + [dV[l][:, -1] for l in range(1, L + 1)]
 
 
-# %% convolve
-def convolve(x, K):
-    from scipy.signal import correlate
-
-    return np.stack([correlate(image, K, mode="valid") for image in x])
-
-
 # %% kernel_gradient
 def kernel_gradient(x, dz):
-    """As a matrix product: each position is a row of the patches."""
+    """A matrix product: each position is a row of the patches."""
     size = x.shape[1] - dz.shape[1] + 1, x.shape[2] - dz.shape[2] + 1
     patches = [image[a : a + size[0], b : b + size[1]].ravel() for image in x for a, b in np.ndindex(dz.shape[1:])]
     return (dz.ravel() @ np.array(patches)).reshape(size) / x.shape[0]
 
 
-# %% lengths
-def lengths(dz, h):
+# %% norms
+def norms(dz, h):
     gram = (dz @ dz.T) * (h @ h.T)
     with_bias = (dz @ dz.T) * (h @ h.T + 1)
     return np.sqrt(np.diag(gram)), np.sqrt(np.diag(with_bias))
@@ -322,17 +287,11 @@ def lengths(dz, h):
 
 # %% from_zero
 def from_zero():
-    found = {}
-    for name, y in {"sigmoid": y_more, "even classes": y_even}.items():
-        counts = []
-        for steps in (1, 2, 3):
-            W, _ = descend(*zero_net([3, 4, 4, 2]), x_zero, y, steps)
-            counts.append(sum(int(np.any(np.abs(w) > 1e-9)) for w in W[1:]))
-        found[name] = counts
-    W, _ = descend(*zero_net([3, 4, 4, 2]), x_zero, y_more, 100)
-    found["different rows"] = len(np.unique(np.round(W[1], 9), axis=0))
-    found["tanh"] = [0] * 3
-    return found
+    counts = []
+    for steps in (1, 2, 3):
+        W, _ = descend(*zero_net([3, 4, 4, 2]), x_zero, y_more, steps)
+        counts.append(sum(int(np.any(np.abs(w) > 1e-9)) for w in W[1:]))
+    return {"sigmoid": counts, "tanh": [0] * 3}
 
 
 # %% recursive score=20
@@ -392,9 +351,9 @@ def loss(guess, truth):
 
 
 # %% numerical_gradient
-def numerical_gradient(f, v, step):
+def numerical_gradient(f, v, shift):
     units = np.eye(v.size).reshape(v.size, *v.shape)
-    return np.reshape([f(v + step * e) / (2 * step) - f(v - step * e) / (2 * step) for e in units], v.shape)
+    return np.reshape([f(v + shift * e) / (2 * shift) - f(v - shift * e) / (2 * shift) for e in units], v.shape)
 
 
 # %% deltas
@@ -414,7 +373,7 @@ def gradient(W, b, x, y):
     return dW, [None] + [share @ d for d in dz[1:]]
 
 
-# %% lengths
-def lengths(dz, h):
+# %% norms
+def norms(dz, h):
     wider = np.pad(h, ((0, 0), (0, 1)), constant_values=1)
     return [[np.linalg.norm(d) * np.linalg.norm(t) for d, t in zip(dz, read)] for read in (h, wider)]

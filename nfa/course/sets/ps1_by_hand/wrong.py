@@ -1,26 +1,26 @@
-"""Typical mistakes: the score that each must get of 20 points, and the cells whose points it must lose.
+"""Typical mistakes, each with its score out of 20 points and the cells that lose their points.
 
-A line ("cell", "old", "new") replaces text in the reference solution, which has the old text in that cell once.
+A line ("cell", "old", "new") replaces text in a cell of the reference solution. The old text occurs there once.
 """
 
 # %% forgot_dphi score=19 fails=["deltas_hidden"]
-# forgot the sigmoid's slope in the hidden layers
+# forgot the derivative of the sigmoid in the hidden layers
 ("deltas", " * h[l] * (1 - h[l])", "")
 
 # %% dphi_of_h score=19 fails=["deltas_hidden"]
-# took the sigmoid's slope at h[l] in place of z[l]
+# took the derivative of the sigmoid at h[l] in place of z[l]
 ("deltas", "h[l] * (1 - h[l])", "sigmoid(h[l]) * (1 - sigmoid(h[l]))")
 
-# %% slope_of_layer_above score=19 fails=["deltas_hidden"]
-# took the slope of layer l + 1, before going down through W[l+1]
+# %% derivative_of_layer_above score=19 fails=["deltas_hidden"]
+# took the derivative of layer l + 1, before the product with W[l+1]
 ("deltas", "(dz[l + 1] @ W[l + 1]) * h[l] * (1 - h[l])", "(dz[l + 1] * h[l + 1] * (1 - h[l + 1])) @ W[l + 1]")
 
 # %% dphi_at_top score=19 fails=["deltas_top"]
-# multiplied by a slope at the top, which the error has in it already
+# multiplied by a derivative in the top layer, which e already contains
 ("deltas", "h[L] - y", "(h[L] - y) * h[L] * (1 - h[L])")
 
 # %% wrong_transpose score=19 fails=["deltas_hidden"]
-# took W for its transpose, which cannot be multiplied where layers differ in size
+# took W in place of its transpose, which raises an error if layers differ in size
 ("deltas", "@ W[l + 1]", "@ W[l + 1].T")
 
 # %% sign score=19 fails=["deltas_top"]
@@ -41,16 +41,16 @@ A line ("cell", "old", "new") replaces text in the reference solution, which has
 ("gradient", "dz[l].T @ h[l - 1]", "h[l - 1].T @ dz[l]")
 
 # %% off_by_one_layer score=19 fails=["gradient_direction"]
-# read h[l] where dW[l] needs h[l-1], which cannot even be multiplied into the right shape
+# used h[l] in place of h[l-1], which gives the wrong shape
 ("gradient", "h[l - 1]", "h[l]")
 
 # %% reads_z score=19 fails=["gradient_direction"]
-# read z[l-1] where dW[l] needs h[l-1]
+# used z[l-1] in place of h[l-1]
 ("gradient", "h[l - 1]", "(x if l == 1 else z[l - 1])")
 
 
 # %% hand_no_bias score=19 fails=["hand_forward"]
-# left the bias out on paper, and went on rightly from there
+# left the bias out on paper, and computed the rest correctly from there
 # %% by_hand
 def by_hand():
     c = np.log(3)
@@ -67,7 +67,7 @@ def by_hand():
 
 
 # %% hand_sign score=19 fails=["hand_top"]
-# took e = y - y_hat on paper, and went on rightly from there
+# took e = y - y_hat on paper, and computed the rest correctly from there
 # %% by_hand
 def by_hand():
     c = np.log(3)
@@ -84,7 +84,7 @@ def by_hand():
 
 
 # %% hand_rows_of_W score=19 fails=["hand_below"]
-# took W for its transpose on paper, where its shape does not tell
+# took W in place of its transpose on paper, where both have the same shape
 ("by_hand", '"dz1": [-27 / 40 * c, 27 / 20 * c]', '"dz1": [-81 / 80 * c, 9 / 10 * c]')
 (
     "by_hand",
@@ -97,12 +97,12 @@ def by_hand():
 ("forward", " + b[l]", "")
 
 # %% softmax_of_columns score=19 fails=["forward_softmax"]
-# normalised over the records in place of the classes
+# normalized over the records in place of the classes
 ("forward", "z.max(axis=1", "z.max(axis=0")
 ("forward", "powers.sum(axis=1", "powers.sum(axis=0")
 
 # %% softmax_of_h score=19 fails=["forward_softmax"]
-# applied the sigmoid at the top as well, before the softmax
+# applied the sigmoid in the top layer, too, before the softmax
 ("forward", "else softmax(z[l])", "else softmax(sigmoid(z[l]))")
 
 # %% mean_of_entries score=19 fails=["loss_values"]
@@ -115,51 +115,63 @@ def by_hand():
 
 # %% forward_differences score=19 fails=["numerical_central"]
 # took the one-sided difference
-("numerical_gradient", "(f(up) - f(down)) / (2 * step)", "(f(up) - f(v)) / step")
+("numerical_gradient", "(f(up) - f(down)) / (2 * shift)", "(f(up) - f(v)) / shift")
 
 # %% two_forgotten score=19 fails=["numerical_values"]
-# divided by the step in place of twice the step
-("numerical_gradient", "(2 * step)", "step")
+# divided by the shift in place of twice the shift
+("numerical_gradient", "(2 * shift)", "shift")
 
 # %% no_copy score=19 fails=["numerical_values"]
-# took two names for one array, so that both points are the same
+# gave one array two names, so that both points are the same
 ("numerical_gradient", "up, down = v.copy(), v.copy()", "up = down = v.copy()")
 
 # %% all_at_once score=19 fails=["numerical_values"]
-# moved all entries at once
+# shifted all entries at once
 ("numerical_gradient", "up[i] +=", "up +=")
 ("numerical_gradient", "down[i] -=", "down -=")
 
-# %% the_smaller_the_better score=19 fails=["best_powers"]
-# held the smallest step for the best
-(
-    "best_steps",
-    '"central": 5, "one-sided": 8, "central in float32": 2',
-    '"central": 12, "one-sided": 12, "central in float32": 12',
-)
+# %% shifts_for_powers score=19 fails=["guess_made"]
+# guessed the shifts in place of p
+("guess", "[5, 8, 2]", "[1e-5, 1e-8, 1e-2]")
 
-# %% both_learn score=19 fails=["sure_and_wrong_limits"]
+# %% blames_taylor score=19 fails=["rounding_answer"]
+# thought that Taylor's series leaves out more if the shift is smaller
+("rounding", '"b"', '"a"')
+
+# %% blames_equal_points score=19 fails=["rounding_answer"]
+# thought that v + s is equal to v
+("rounding", '"b"', '"c"')
+
+# %% hardly_a_reason score=19 fails=["rounding_answer"]
+# gave the letter and hardly a reason
+("rounding", "Each f has an error of about 1e-16, and 1e-16 divided by 1e-12 is only 1e-4.", "Rounding.")
+
+# %% both_learn score=19 fails=["confident_answer"]
 # forgot that the squared error keeps the derivative of the softmax
-("sure_and_wrong", "0.0", "np.sqrt(2)")
+("confident", '"c"', '"b"')
 
-# %% lengths_added score=19 fails=["lengths_both"]
-# added the lengths by W and b in place of their squares
-("lengths", "np.sqrt(errors * (inputs + 1))", "np.sqrt(errors * inputs) + np.sqrt(errors)")
+# %% neither_learns score=19 fails=["confident_answer"]
+# forgot that the cross-entropy cancels the derivative of the softmax
+("confident", '"c"', '"a"')
+
+# %% norms_added score=19 fails=["norms_both"]
+# added the norms by W and b in place of their squares
+("norms", "np.sqrt(errors * (inputs + 1))", "np.sqrt(errors * inputs) + np.sqrt(errors)")
 
 
-# %% length_of_the_sum score=19 fails=["lengths_W"]
-# measured the gradient of the whole batch
-# %% lengths
-def lengths(dz, h):
+# %% norm_of_the_sum score=19 fails=["norms_W"]
+# computed the norm of the gradient of the whole batch
+# %% norms
+def norms(dz, h):
     dW, db = dz.T @ h, dz.sum(axis=0)
     of_W, of_b = np.sum(dW**2), np.sum(db**2)
     return np.full(len(dz), np.sqrt(of_W)), np.full(len(dz), np.sqrt(of_W + of_b))
 
 
-# %% infinite_loop score=18 fails=["lengths_W", "lengths_both"]
+# %% infinite_loop score=18 fails=["norms_W", "norms_both"]
 # a loop that never ends
-# %% lengths
-def lengths(dz, h):
+# %% norms
+def norms(dz, h):
     by_W, both = np.zeros(len(dz)), np.zeros(len(dz))
     i = 0
     while i < len(dz):
@@ -169,28 +181,28 @@ def lengths(dz, h):
 
 
 # %% nothing_moves score=19 fails=["zero_moves"]
-# thought that all zeros stay all zeros whatever the units are
+# thought that zeros stay zeros with all activations
 ("from_zero", "[1, 2, 3]", "[0, 0, 0]")
 
-# %% all_move score=19 fails=["zero_stays"]
-# thought that the counts do not depend on the records, and that units part in time
-("from_zero", '"even classes": [0, 0, 0], "different rows": 1', '"even classes": [1, 2, 3], "different rows": 4')
+# %% all_move score=19 fails=["zero_moves"]
+# thought that the counts do not depend on the activation
+("from_zero", '"tanh": [0, 0, 0]', '"tanh": [1, 2, 3]')
 
-# %% a_quarter_too_many score=19 fails=["fading"]
-# counted a slope of the top layer
-("largest_share", "0.25 ** (L - 1)", "0.25**L if L > 1 else 1.0")
+# %% a_quarter_too_many score=19 fails=["fading_answer"]
+# counted a derivative of the top layer
+("fading", '"a"', '"b"')
 
+# %% matrices_alone score=19 fails=["fading_answer"]
+# forgot the derivatives of the sigmoids
+("fading", '"a"', '"c"')
 
-# %% kernel_turned score=19 fails=["kernel_values"]
-# turned the kernel around, as convolutions in mathematics do
-("convolve", "K[p, q] *", "K[-1 - p, -1 - q] *")
 
 # %% positions_averaged score=19 fails=["kernel_values"]
 # took the mean over the positions, too
 ("kernel_gradient", "np.sum(", "np.mean(")
 
 # %% kernel_summed score=19 fails=["kernel_values"]
-# added the gradients of the records
+# added the gradients of the records without the mean
 ("kernel_gradient", " / len(x)", "")
 
 # %% first_position score=19 fails=["kernel_values"]
@@ -198,16 +210,12 @@ def lengths(dz, h):
 ("kernel_gradient", "np.sum(dz * x[:, p : p + rows, q : q + columns])", "np.sum(dz[:, 0, 0] * x[:, p, q])")
 
 # %% image_and_error_exchanged score=19 fails=["kernel_values"]
-# moved the kernel the other way
+# moved the kernel in the other direction
 ("kernel_gradient", "p : p + rows, q : q + columns", "len(dK) - 1 - p : len(dK) - 1 - p + rows, q : q + columns")
-
-# %% rows_and_columns score=19 fails=["kernel_values"]
-# exchanged rows and columns, which square images hide
-("convolve", "x.shape[1] - s + 1, x.shape[2] - t + 1", "x.shape[2] - s + 1, x.shape[1] - t + 1")
 
 
 # %% tampered score=16 fails=["deltas_top", "deltas_hidden", "gradient_direction", "gradient_scale"]
-# returned zeros, and rewrote the graded cells so that they pass; they are put back before grading
+# returned zeros and rewrote the graded cells so that they pass; they are restored before grading
 # %% deltas
 def deltas(W, z, h, y):
     return [None, *(0 * t for t in z[1:])]
@@ -231,28 +239,28 @@ pass
 pass
 
 # %% log_of_a_little_more score=19 fails=["loss_values"]
-# kept the logarithm from minus infinity by adding a hundredth to every y_hat
+# added a hundredth to every y_hat, to avoid the logarithm of 0
 ("loss", "np.log(y_hat)", "np.log(y_hat + 0.01)")
 
-# %% steps_in_proportion score=19 fails=["numerical_values"]
-# took steps in proportion to the entries, and divided by the step that was asked for
-("numerical_gradient", "up[i] += step", "own = step * max(1.0, 2 * abs(v[i]))\n        up[i] += own")
-("numerical_gradient", "down[i] -= step", "down[i] -= own")
+# %% shifts_in_proportion score=19 fails=["numerical_values"]
+# took shifts in proportion to the entries, and divided by the given shift
+("numerical_gradient", "up[i] += shift", "own = shift * max(1.0, 2 * abs(v[i]))\n        up[i] += own")
+("numerical_gradient", "down[i] -= shift", "down[i] -= own")
 
-# %% slope_of_z score=19 fails=["deltas_hidden"]
-# put z for h into h (1 - h)
+# %% derivative_from_z score=19 fails=["deltas_hidden"]
+# used z in place of h in h (1 - h)
 ("deltas", "h[l] * (1 - h[l])", "z[l] * (1 - z[l])")
 
-# %% largest_row_alone score=19 fails=["lengths_W"]
-# took the larger of the two vectors for both factors of the first length
-("lengths", "np.sqrt(errors * inputs),", "np.maximum(errors, inputs),")
+# %% largest_row_alone score=19 fails=["norms_W"]
+# used the larger of the two squared norms in place of their product
+("norms", "np.sqrt(errors * inputs),", "np.maximum(errors, inputs),")
 
 # %% loss_of_classes_too score=19 fails=["loss_values"]
 # took the mean over the classes as well
 ("loss", "np.sum(y * np.log(y_hat)) / len(y)", "np.mean(np.where(y > 0, np.log(y_hat), 0.0))")
 
 # %% loss_clipped score=19 fails=["loss_values"]
-# kept the logarithm from minus infinity by clipping y_hat at a hundredth
+# clipped y_hat at a hundredth, to avoid the logarithm of 0
 ("loss", "np.log(y_hat)", "np.log(np.clip(y_hat, 0.01, 1))")
 
 # %% loss_with_a_floor score=19 fails=["loss_values"]
@@ -260,7 +268,7 @@ pass
 ("loss", "np.log(y_hat)", "np.log(y_hat + 1e-5)")
 
 # %% softmax_keeps_no_axis score=19 fails=["forward_softmax"]
-# forgot keepdims, so that the sums belong to other rows or fit none
+# forgot keepdims, so that the sums have the wrong shape
 ("forward", "z.max(axis=1, keepdims=True)", "z.max(axis=1)")
 ("forward", "powers.sum(axis=1, keepdims=True)", "powers.sum(axis=1)")
 
@@ -269,8 +277,8 @@ pass
 ("forward", "return z, h\n", "return z, [None, *h[1:]]\n")
 
 # %% one_side_stays score=19 fails=["numerical_central"]
-# moved one of the two points alone, and divided by twice the step
-("numerical_gradient", "        down[i] -= step\n", "")
+# shifted only one of the two points, and divided by twice the shift
+("numerical_gradient", "        down[i] -= shift\n", "")
 
 # %% lists_without_slot_0 score=19 fails=["gradient_direction"]
 # returned lists that begin with layer 1
@@ -280,20 +288,20 @@ pass
 # exchanged z and h in the call of deltas
 ("gradient", "deltas(W, z, h, y)", "deltas(W, h, z, y)")
 
-# %% entries_not_squared score=19 fails=["lengths_W"]
-# added up the entries of dz without squaring them
-("lengths", "np.sum(dz**2, axis=1)", "np.sum(dz, axis=1)")
+# %% entries_not_squared score=19 fails=["norms_W"]
+# added the entries of dz without squares
+("norms", "np.sum(dz**2, axis=1)", "np.sum(dz, axis=1)")
 
 # %% loss_kept_from_one score=19 fails=["loss_values"]
 # clipped y_hat from above
 ("loss", "np.log(y_hat)", "np.log(np.minimum(y_hat, 0.99))")
 
-# %% step_of_its_own score=19 fails=["numerical_central"]
-# did not let the step become small
-("numerical_gradient", "    found = np", "    step = max(step, 1e-4)\n    found = np")
+# %% shift_of_its_own score=19 fails=["numerical_central"]
+# replaced small shifts by a larger one
+("numerical_gradient", "    found = np", "    shift = max(shift, 1e-4)\n    found = np")
 
 # %% slips
-# one slip in the reference solution, and the one graded cell that it must fail
+# one slip in the reference solution, and the graded cell that loses its points
 ("by_hand", '"z1": [c, 0]', '"z1": [0, -c]', "hand_forward")
 ("by_hand", '"h1": [3 / 4, 1 / 2]', '"h1": [1 / 4, 1 / 2]', "hand_forward")
 ("by_hand", '"y_hat": [1 / 10, 9 / 10]', '"y_hat": [1 / 4, 3 / 4]', "hand_forward")
@@ -320,22 +328,20 @@ pass
     "gradient_scale",
 )
 (
-    "lengths",
+    "norms",
     "np.sqrt(errors * inputs), np.sqrt(errors * (inputs + 1))",
     "errors * inputs, errors * (inputs + 1)",
-    "lengths_W",
+    "norms_W",
 )
-("lengths", "dz**2, axis=1", "dz**2, axis=0", "lengths_W")
-("lengths", "dz**2, axis=1", "dz**2", "lengths_W")
+("norms", "dz**2, axis=1", "dz**2, axis=0", "norms_W")
+("norms", "dz**2, axis=1", "dz**2", "norms_W")
 (
-    "lengths",
+    "norms",
     "np.sum(dz**2, axis=1), np.sum(h**2, axis=1)",
     "np.sum(dz, axis=1) ** 2, np.sum(h, axis=1) ** 2",
-    "lengths_W",
+    "norms_W",
 )
-("lengths", "(inputs + 1)", "inputs + 1", "lengths_both")
+("norms", "(inputs + 1)", "inputs + 1", "norms_both")
 ("from_zero", "[1, 2, 3]", "[0, 1, 2]", "zero_moves")
-("from_zero", '"tanh": [0, 0, 0]', '"tanh": [1, 2, 3]', "zero_moves")
-("from_zero", '"different rows": 1', '"different rows": 4', "zero_stays")
-("convolve", "z += K", "z = K", "kernel_values")
+("from_zero", '"tanh": [0, 0, 0]', '"tanh": [0, 0, 1]', "zero_moves")
 ("kernel_gradient", "q : q + columns", "p : p + columns", "kernel_values")

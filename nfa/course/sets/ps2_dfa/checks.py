@@ -1,4 +1,7 @@
-"""The checks of problem set 2, one a graded cell. Their oracles are differences and loops, never the formula itself."""
+"""The checks of problem set 2, one for each graded cell.
+
+The expected values come from differences and loops, and not from the formula that students write.
+"""
 
 import math
 
@@ -6,6 +9,7 @@ import numpy as np
 
 from nfa.course.checking import (
     Wrong,
+    answered,
     array,
     arrays,
     call,
@@ -14,6 +18,7 @@ from nfa.course.checking import (
     common_factor,
     fair,
     fitting,
+    guessed,
     layers,
     misfit,
     mismatch,
@@ -28,11 +33,11 @@ from nfa.course.checking import (
     unless_lost,
 )
 
-SIZES = [4, 5, 6, 4, 3]  # four layers, so that every mistake of a layer's number shows
+SIZES = [4, 5, 6, 4, 3]  # four layers, so that a wrong layer index gives other values
 
 
 def net(seed, sizes=SIZES):
-    """W, b, B, random and of a size at which tanh is neither linear nor flat."""
+    """Random W, b and B, of a size at which tanh is neither linear nor flat."""
     rng = seeded(seed)
     L = len(sizes) - 1
     W = [None] + [rng.normal(size=(sizes[l], sizes[l - 1])) / 2 for l in range(1, L + 1)]
@@ -42,7 +47,7 @@ def net(seed, sizes=SIZES):
 
 
 def batch(k, seed, sizes=SIZES):
-    """Records, and targets of which every class has some."""
+    """Records, and labels with every class."""
     x = seeded(seed).normal(size=(k, sizes[0]))
     return x, np.eye(sizes[-1])[np.arange(k) % sizes[-1]]
 
@@ -51,7 +56,7 @@ def batch(k, seed, sizes=SIZES):
 
 
 def forward_by_loops(W, b, x):
-    """The forward pass one number at a time."""
+    """The forward pass, one number at a time."""
     L = len(W) - 1
     z, h = [None, *(np.zeros((len(x), len(v))) for v in b[1:])], [x, *(np.zeros((len(x), len(v))) for v in b[1:])]
     for i in range(len(x)):
@@ -65,10 +70,10 @@ def forward_by_loops(W, b, x):
 
 
 def directions(W, b, B, x, y, m, e=None):
-    """DFA as slopes: of the sum over records of <h[l], B[l] e> / m, whose e and h[l-1] stand still.
+    """The DFA directions, by differences of a function whose gradient they are.
 
-    In the top layer, where dz = e, they are those of <z[L], e> / m, and with the right e, which is the one without
-    another, those of the loss.
+    In a hidden layer, this function is the sum over the records of the inner product of h[l] and B[l] e, divided by m.
+    Here e and h[l-1] are constants. In the top layer, it is the loss, or the inner product of z[L] and e for a given e.
     """
     L = len(W) - 1
     _, h = forward_by_loops(W, b, x)
@@ -106,18 +111,18 @@ def loss_slopes(W, b, x, y):
 # --- 1. forward
 
 
-SQUARE = [4, 4, 4, 4]  # for lenient checks, with four records: what is turned or of a layer beside can be computed with
+SQUARE = [4, 4, 4, 4]  # for lenient checks, with four records: transposed or neighbouring layers fit, too
 
 
 def lists(forward, W, b, x):
-    """What a student's forward returns, as arrays of the right shapes."""
+    """The lists z and h of a student's forward, as arrays of the right shapes."""
     z, h = pair(call(forward, W, b, x), "z and h")
     like = [x, *(np.empty((len(x), len(v))) for v in b[1:])]
     return arrays(z, like, "z"), arrays(h, like, "h", first=0)
 
 
 def topmost(forward, W, b, x):
-    """z and h of the top layer alone, the last of each list, wherever it begins; of the two that sum to 1, h."""
+    """z and h of the top layer: the last entries of the two lists. If only one of them sums to 1, it is h."""
     found = []
     for value in pair(call(forward, W, b, x), "z and h"):
         if not isinstance(value, list | tuple | np.ndarray) or not len(value):
@@ -127,18 +132,18 @@ def topmost(forward, W, b, x):
 
 
 def sums_to_1(rows):
-    """Whether rows are what a softmax can give."""
+    """Whether the rows can be results of a softmax."""
     return bool((rows >= 0).all() and np.allclose(rows.sum(axis=1), 1))
 
 
 def softmax_by_loops(z):
-    """The softmax of every row, which survives large entries."""
+    """The softmax of every row, without overflow."""
     shifted = [[t - max(row) for t in row] for row in np.asarray(z).tolist()]
     return np.array([[math.exp(t) / math.fsum(map(math.exp, row)) for t in row] for row in shifted])
 
 
 def hidden_values(forward, *cases):
-    """z of all layers, h of those below the top, for numbers of records and sizes."""
+    """z of all layers, and h of the hidden layers, for several numbers of records and sizes."""
     for k, sizes in cases:
         W, b, _ = net(10 + k, sizes)
         x, _ = batch(k, 20, sizes)
@@ -151,11 +156,11 @@ def hidden_values(forward, *cases):
                 close(h[l], want_h[l], f"h[{l}]", f"it is tanh of z[{l}]")
 
 
-SOFTMAX = "the top layer has no tanh: it is the softmax of each row of z[L], a row a record"
+SOFTMAX = "the top layer has no tanh: take the softmax of each row of z[L], with one row for each record"
 
 
 def softmax_values(forward, *cases):
-    """The output of the top layer, given its z."""
+    """The output of the top layer, computed from its z."""
     for k, sizes in cases:
         W, b, _ = net(12, sizes)
         z, h = lists(forward, W, b, batch(k, 21, sizes)[0])
@@ -163,7 +168,7 @@ def softmax_values(forward, *cases):
 
 
 def softmax_alone(forward):
-    """The same of the last entries of both lists."""
+    """The same for the last entries of both lists."""
     W, b, _ = net(12, SQUARE)
     z, h = topmost(forward, W, b, batch(4, 21, SQUARE)[0])
     close(h, softmax_by_loops(z), "h[L]", SOFTMAX)
@@ -173,19 +178,19 @@ LARGE = np.array([2000.0, -4000.0, 1999.0])
 
 
 def large_values(forward):
-    """Large entries, which are neither to overflow nor to come out wrong."""
+    """Large entries, without overflow and with the right values."""
     W, b, x = [None, LARGE[:, None]], [None, np.zeros(3)], np.array([[1.0], [-1.0]])
     _, h = lists(forward, W, b, x)
     close(
         h[1],
         softmax_by_loops(np.outer(x, LARGE)),
         "the softmax of entries such as 2000",
-        "subtract the largest of a row",
+        "subtract the largest entry of each row",
     )
 
 
 def large_alone(forward):
-    """Whether the top survives large entries, of a z that may be wrong and of what may be no softmax."""
+    """Check the top layer with large entries. Its z may be wrong, and its h may be no softmax."""
     softmax = passes(softmax_values, forward, (5, SIZES)) or passes(softmax_alone, forward)
     x = np.array([[1.0, 1.0, 1.0], [1.0, 0.25, 1.0], [1.0, 0.5, -1.0]])  # the largest of each row is the same
     z, h = topmost(forward, [None, np.diag(LARGE)], [None, np.zeros(3)], x * [[1], [-1], [1]] if softmax else x)
@@ -194,11 +199,11 @@ def large_alone(forward):
     if softmax:
         close(h, softmax_by_loops(z), "the softmax of entries such as 2000")
     elif np.ptp(h, axis=0).max() == 0:
-        raise mismatch("the outputs of records that differ", "the same", "others")
+        raise mismatch("the outputs of different records", "the same", "different ones")
 
 
 def of_forward(forward):
-    """The checks of its three cells, each with a lenient one."""
+    """The checks of the three cells of forward, each with a lenient check."""
     return (
         (lambda: hidden_values(forward, (1, SIZES), (5, SIZES)), lambda: hidden_values(forward, (4, SQUARE))),
         (lambda: softmax_values(forward, (5, SIZES), (1, [3, 2])), lambda: softmax_alone(forward)),
@@ -207,7 +212,7 @@ def of_forward(forward):
 
 
 def forward_hidden(forward):
-    """z of all layers, h of those below the top."""
+    """z of all layers, and h of the hidden layers."""
     try:
         charged_once(0, of_forward(forward))
     except Wrong as told:
@@ -216,12 +221,12 @@ def forward_hidden(forward):
 
 
 def forward_softmax(forward):
-    """The output of the top layer, given its z."""
+    """The output of the top layer, computed from its z."""
     charged_once(1, of_forward(forward))
 
 
 def forward_large(forward):
-    """Large entries neither overflow nor come out wrong."""
+    """Large entries, without overflow and with the right values."""
     charged_once(2, of_forward(forward))
 
 
@@ -229,19 +234,19 @@ def forward_large(forward):
 
 
 def listed(value, L, name):
-    """A list of layers; also one that begins with layer 1 or is too long, which costs in the top layer's cell."""
+    """A list of layers. It may begin with layer 1 or be too long, because the cell of the top layer tests this."""
     if isinstance(value, list | tuple) and len(value) >= L:
         value = [None, *value] if len(value) == L else value[: L + 1]
     return layers(value, 1, L, name)
 
 
 def both(dfa, W, b, B, x, y, m, like):
-    """{place: (what a student has, what ``like`` has)} of all entries of dW and db that have their shape."""
+    """{place: (the student's entry, the entry of ``like``)}, for all entries of dW and db that have the right shape."""
     dW, db = pair(call(dfa, W, b, B, x, y, m), "dW and db")
     dW, db = listed(dW, len(W) - 1, "dW"), listed(db, len(W) - 1, "db")
     found = {**fitting(dW, like[0], "dW"), **fitting(db, like[1], "db")}
     if not found:
-        raise mismatch("what of dW and db is finite and has the shape of its W or b", "nothing", "every entry")
+        raise mismatch("the finite entries of dW and db with the shape of W or b", "none", "all")
     return found
 
 
@@ -251,25 +256,25 @@ def case(seed, k=7, sizes=SIZES):
     return (W, b, B, *batch(k, seed + 1, sizes))
 
 
-ALONE = [4, 3]  # a single layer, into which nothing is fed back
+ALONE = [4, 3]  # a single layer, which has no feedback
 
 
 def runs(dfa, *every):
-    """The first of these (seed, k, sizes) with which dfa raises nothing, or the last."""
+    """The first of these (seed, k, sizes) for which dfa raises no error, or the last."""
     return next((one for one in every if passes(call, dfa, *case(*one), 1)), every[-1])
 
 
 def judged(dfa, given, which, e=None, parts=("dW", "db"), read=listed):
-    """The directions of these layers, up to a factor; with another e than the right one, or of dW or db alone."""
+    """Check the directions of these layers, up to a factor; for another e if it is given, or only for dW or db."""
     W, b, _, _, _ = given
     L = len(W) - 1
     dW, db = pair(call(dfa, *given, 7), "dW and db")
     dW, db = read(dW, L, "dW"), read(db, L, "db")
     want_W, want_b = directions(*given, 7, e)
     for l in which(L):
-        hint = f"layer {l} takes B[{l}] e times the derivative of tanh at z[{l}], and reads h[{l - 1}]"
+        hint = f"layer {l} takes B[{l}] e times the derivative of tanh at z[{l}], and its input is h[{l - 1}]"
         if l == L:
-            hint = f"the top layer takes e itself, without B and without tanh', and reads h[{l - 1}]"
+            hint = f"the top layer takes e itself, without B and without tanh', and its input is h[{l - 1}]"
         if "dW" in parts:
             same_line(array(dW[l], W[l].shape, f"dW[{l}]"), want_W[l], f"dW[{l}]", hint)
         if "db" in parts:
@@ -290,7 +295,10 @@ def whole(value, L, name):
 
 
 def top_right(dfa, *one, read=whole):
-    """The top layer's direction, up to a factor. If dW alone or db alone is wrong in every layer, that costs below."""
+    """The direction of the top layer, up to a factor.
+
+    If only dW or only db is wrong in every layer, the cell of the hidden layers loses its points.
+    """
     given = case(*one)
     try:
         judged(dfa, given, top, read=read)
@@ -301,7 +309,7 @@ def top_right(dfa, *one, read=whole):
 
 
 def hidden_right(dfa, *one):
-    """The hidden layers' directions, up to a factor. A wrong e costs in the top layer, and here it will do."""
+    """The directions of the hidden layers, up to a factor. A wrong e loses only the point of the top layer."""
     given = case(*one)
     try:
         judged(dfa, given, hidden)
@@ -311,14 +319,14 @@ def hidden_right(dfa, *one):
 
 
 def own_errors(dfa, W, b, B, x, y):
-    """The error of each record as a student's top layer has it: db[L] of the record alone with m = 1.
+    """The error e of each record in the student's top layer: db[L] of this record alone with m = 1.
 
     Raises
     ------
-    Wrong : if another input with another target has the same
+    Wrong : if another input with another label has the same e
     """
     records = zip([*x, -x[0]], [*y, np.roll(y[0], 1)], strict=True)
-    alone = [pair(call(dfa, W, b, B, one[None], target[None], 1), "dW and db")[1] for one, target in records]
+    alone = [pair(call(dfa, W, b, B, one[None], label[None], 1), "dW and db")[1] for one, label in records]
     name = f"db[{len(b) - 1}]"
     *found, other = (array(listed(db, len(b) - 1, "db")[-1], b[-1].shape, name) for db in alone)
     if np.array_equal(found[0], other):
@@ -327,37 +335,39 @@ def own_errors(dfa, W, b, B, x, y):
 
 
 def scale_right(dfa, seed, k, sizes):
-    """Length and sign, for m = 1, of what has the right direction, if need be with a wrong e."""
+    """Norm and sign for m = 1 of the entries with the right direction. They may have a wrong e."""
     given = case(seed, k, sizes)
     found = both(dfa, *given, 1, directions(*given, 1))
     if not any(common_factor(*two) for two in found.values()):
         found = both(dfa, *given, 1, directions(*given, 1, own_errors(dfa, *given)))
-    hint = "with one record the sum has one term, and m = 1 divides it"
-    same_scale(found, "of one record with m = 1", hint, "the training loop subtracts it, and e is y_hat - y")
+    hint = "the sum over one record has one term, and m is 1"
+    same_scale(
+        found, "of one record with m = 1", hint, "the training loop subtracts this direction, and e is y_hat - y"
+    )
 
 
-SEVERAL = "a sum over the records is divided by m, however many they are"
+SEVERAL = "divide the sum over the records by m, for any number of records"
 
 
 def m_right(dfa, seed, k, sizes):
-    """A sum over records, of the student's own for each record alone, divided by m; of an empty batch it is 0."""
+    """The sum of the student's own directions of single records, divided by m. For an empty batch it is 0."""
     W, b, B, x, y = case(seed, k, sizes)
     alone = [both(dfa, W, b, B, x[i : i + 1], y[i : i + 1], 1, (W, b)) for i in range(len(x))]
     added = {place: sum(one[place][0] for one in alone) for place in alone[0] if all(place in one for one in alone)}
-    added = {place: value for place, value in added.items() if value.any()}  # zeros cost in the direction
+    added = {place: value for place, value in added.items() if value.any()}  # zeros lose the points of the direction
     if not added:
         raise mismatch("dW and db", "0 everywhere", "other numbers")
-    for many, m, hint in ((k, 250, SEVERAL), (k, 3, SEVERAL), (0, 10, "a sum of nothing is 0")):
+    for many, m, hint in ((k, 250, SEVERAL), (k, 3, SEVERAL), (0, 10, "the sum over no records is 0")):
         found = both(dfa, W, b, B, x[:many], y[:many], m, (W, b))
         for place, value in added.items():
             name = f"{place} of {many or 'no'} records with m = {m}"
             if place not in found:
-                raise mismatch(name, "other than finite numbers in its shape", "these", hint)
+                raise mismatch(name, "other than finite numbers in the shape of W or b", "these", hint)
             close(found[place][0], value / m if many else 0 * value, name, hint)
 
 
 def m_divides(dfa, seed, k, sizes):
-    """The same where dfa runs for this number of records alone: of what has the right direction, its size for any m."""
+    """The size of the entries with the right direction, for several m, if dfa only runs with k records."""
     given = case(seed, k, sizes)
     for m in (10, 3):
         found = both(dfa, *given, m, directions(*given, m))
@@ -369,9 +379,9 @@ def m_divides(dfa, seed, k, sizes):
 
 
 def of_dfa(dfa):
-    """The checks of its four cells, each with a lenient one: layers of one size, or one layer, if dfa runs with them.
+    """The checks of the four cells of dfa, each with a lenient check.
 
-    With four records most products can be formed.
+    The lenient checks use layers of one size, or one layer, with four records. Then most products are possible.
     """
 
     def mild_scale():
@@ -394,12 +404,12 @@ def of_dfa(dfa):
 
 
 def dfa_top(dfa):
-    """The top layer's direction, up to a factor."""
+    """The direction of the top layer, up to a factor."""
     fair(lambda: charged_once(0, of_dfa(dfa)), dfa, forward=forward_by_loops)
 
 
 def dfa_feedback(dfa):
-    """The hidden layers' directions, up to a factor."""
+    """The directions of the hidden layers, up to a factor."""
 
     def check():
         try:
@@ -411,7 +421,7 @@ def dfa_feedback(dfa):
 
 
 def turned(dfa):
-    """What is raised where dfa forms e B[l], which only layers of one size allow; None if it does something else."""
+    """The error if dfa computes e B[l] without the transpose, which only works for layers of one size; else None."""
 
     def check():
         W, b, B, x, y = case(32, 4, SQUARE)
@@ -425,16 +435,16 @@ def turned(dfa):
     if passes(call, dfa, *case(32), 7) or not passes(check):
         return None
     shapes = (SIZES[1], SIZES[-1]), (SIZES[-1], SIZES[1])
-    return mismatch("the shape of what dfa multiplies e by, from the right, for layer 1", *shapes, "B[1] is transposed")
+    return mismatch("the shape of the right factor in the product with e for layer 1", *shapes, "B[1] is transposed")
 
 
 def dfa_scale(dfa):
-    """Length and sign, for one record with m = 1, of what has the right direction."""
+    """Norm and sign, for one record with m = 1, of the entries with the right direction."""
     fair(lambda: charged_once(2, of_dfa(dfa)), dfa, forward=forward_by_loops)
 
 
 def dfa_m(dfa):
-    """A sum over records, divided by m; of an empty batch it is 0."""
+    """The sum over the records, divided by m. For an empty batch it is 0."""
     fair(lambda: charged_once(3, of_dfa(dfa)), dfa, forward=forward_by_loops)
 
 
@@ -442,7 +452,7 @@ def dfa_m(dfa):
 
 
 def suffix(W, l):
-    """The matrix of the linear map from h[l] to z[L], transposed: what it does to each unit vector."""
+    """The transposed matrix of the linear map from h[l] to z[L], from its values for the unit vectors."""
     rows = []
     for unit in np.eye(W[l].shape[0]):
         for k in range(l + 1, len(W)):
@@ -452,15 +462,15 @@ def suffix(W, l):
 
 
 def matrices(transported, W):
-    """The list that a student's function returns, not looked into."""
+    """The list that a student's function returns, with any entries."""
     B, L = call(transported, W), len(W) - 1
     if not isinstance(B, list | tuple):
-        raise misfit("what transported returns", B, f"a list with B[1]..B[{L - 1}] and slots 0 and {L}")
+        raise misfit("the result of transported", B, f"a list with B[1]..B[{L - 1}] and slots 0 and {L}")
     return B
 
 
 def of_transported(transported):
-    """The checks of its two cells, each with a lenient one."""
+    """The checks of the two cells of transported, each with a lenient check."""
 
     def last(sizes):
         W, _, _ = net(40, sizes)
@@ -477,39 +487,39 @@ def of_transported(transported):
 
 
 def transported_last(transported):
-    """The layer below the top, of two layers; what is wrong farther down costs there."""
+    """The layer below the top, in a network with two layers. Mistakes farther down lose the next point."""
     charged_once(0, of_transported(transported))
 
 
 def every_matrix(transported):
-    """B[l] e is the slope of <z[L], e> by h[l] in a linear network."""
+    """In a linear network, B[l] e is the gradient of the inner product of z[L] and e by h[l]."""
     for sizes in (SIZES, [3, 4, 2], [5, 2, 7, 3, 4, 2]):
         W, _, _ = net(41, sizes)
         L = len(W) - 1
         B = matrices(transported, W)
         if len(B) not in (L, L + 1):
-            raise mismatch("the length of what transported returns", len(B), L + 1, f"it has slots 0 to {L}")
+            raise mismatch("the length of the list of transported", len(B), L + 1, f"it must have slots 0 to {L}")
         for l in range(1, L):
             found = array(B[l], (sizes[l], sizes[L]), f"B[{l}]")
-            close(found, suffix(W, l), f"B[{l}] of {L} layers", "apply Equation 2 again and again, with phi' = 1")
+            close(found, suffix(W, l), f"B[{l}] of {L} layers", "apply Equation 2 layer by layer, with phi' = 1")
 
 
 def of_the_last(transported):
-    """What is made of the student's own last matrix where layers have one size, in any slots, or without transposes."""
+    """Products of the student's own last matrix, for layers of one size, in any slots, or without transposes."""
     W, _, _ = net(41, [3, 3, 3, 3, 3])
     B = [a for a in matrices(transported, W) if a is not None]
-    found = [array(a, (3, 3), "an entry of what transported returns") for a in B]
+    found = [array(a, (3, 3), "an entry of the list of transported") for a in B]
     for at in range(2, len(found)):
         two, last = found[at - 2 : at], found[at]
         upright = W[2].T @ W[3].T @ last, W[3].T @ last
         others = (W[2] @ W[3] @ last, W[3] @ last), (last @ W[3] @ W[2], last @ W[3])
         if np.abs(last).max() > 0 and any(passes(close, two, np.array(one), "") for one in (upright, *others)):
             return
-    raise mismatch("what transported returns", "something else", "products of the last of its matrices")
+    raise mismatch("the result of transported", "other matrices", "products with its last matrix")
 
 
 def transported_all(transported):
-    """Every layer. Where B[L-1] has lost its points, what is made of the student's own will do."""
+    """Every layer. If B[L-1] loses its point, products with the student's own matrix are right here."""
     charged_once(1, of_transported(transported))
 
 
@@ -531,11 +541,11 @@ def cosine_values(cosine):
     for s, t in ((a, b), (a[0], b[0]), (a, -2 * a), (1e-3 * a, b), small, large, (a.astype(np.float32), b)):
         got = number(call(cosine, s, t), "the cosine")
         name = f"the cosine of {'small ' * (s is small[0])}arrays"
-        close(got, cosine_by_loops(s, t), name, "divide by both norms; take all entries as one vector")
+        close(got, cosine_by_loops(s, t), name, "take all entries as one vector, and divide by both norms")
 
 
 def gradient_by_slopes(W, b, x, y):
-    """What the notebook's `gradient` returns."""
+    """The gradient of the mean loss by every W[l], like the `gradient` of the notebook."""
     return loss_slopes(W, b, x, y)
 
 
@@ -544,12 +554,12 @@ SMALL = [3, 4, 4, 2]
 
 
 def small_case(seed, k=5):
-    """A network and batch small enough for a few steps by differences."""
+    """A small network and batch, for a few steps by differences."""
     return (*net(seed, SMALL), *batch(k, seed + 1, SMALL))
 
 
 def trained(train, W, b, B, x, y, steps, eta, copies=True):
-    """W and b that a student's train returns, as arrays of the right shapes."""
+    """The W and b of a student's train, as arrays of the right shapes."""
     found = pair(call(train, W, b, B, x, y, steps, eta, copies=copies), "W, b and the cosines", 3)
     return arrays(found[0], W, "W"), arrays(found[1], b, "b")
 
@@ -562,16 +572,16 @@ def step(W, b, B, x, y, eta):
 
 
 def train_cosines(train):
-    """The cosines at the first step are those at the weights given; those of later ones, at the student's own.
+    """The cosines: at the first step with the given weights, and at later steps with the student's own weights.
 
-    Where the steps have lost their point, at the right ones, too, or of the first direction.
+    If the steps lose their point, cosines with the right weights pass, too, and cosines of the first direction.
     """
 
     def check(own=True, stale=False):
         W, b, B, x, y = given = small_case(82)
         found = pair(call(train, *given, 3, 0.5), "W, b and the cosines", 3)[2]
         cosines = array(found, (3, len(W) - 1), "the cosines")
-        hint = "note them before the step, with the gradient at the same weights; column 0 is layer 1"
+        hint = "compute them before the step, with the gradient at the same weights; column 0 is layer 1"
         for t in range(3):
             if t and own and not passes(trained, train, *given, t, 0.5):
                 break
@@ -606,22 +616,25 @@ def train_steps(train):
     fair(check, train, **RIGHT)
 
 
-def train_copies(train):
-    """What is given is left as it was, and the network has moved."""
+# --- the guess and the questions
 
-    def check():
-        given, kept = small_case(64), small_case(64)
-        new_W, new_b, cosines = pair(call(train, *given, 2, 0.5, copies=False), "W, b and the cosines", 3)
-        for name, mine, right in zip(("W", "b", "B"), given, kept, strict=False):
-            for l, (a, c) in enumerate(zip(mine, right, strict=True)):
-                if c is not None and not np.array_equal(a, c):
-                    name = f"the {name}[{l}] that train was given"
-                    raise mismatch(name, "other numbers in it afterwards", "the same", "work on copies")
-        L = len(kept[0]) - 1
-        moved = [*zip(listed(new_W, L, "W")[1:], kept[0][1:], strict=True)]
-        moved += [*zip(listed(new_b, L, "b")[1:], kept[1][1:], strict=True)]
-        moved += [tuple(array(cosines, (2, L), "the cosines"))] if passes(array, cosines, (2, L), "") else []
-        if all(np.array_equal(a, c) for a, c in moved):
-            raise mismatch("the weights that train returns", "those that it was given", "others")
 
-    fair(check, train, **RIGHT)
+def guess_made(guess):
+    """Three numbers between -1 and 1."""
+    names = ("layer 2 at the first step", "layer 2 at the last step", "layer 3 at the last step")
+    guessed(guess, *(f"the cosine in {name}" for name in names), least=-1.0, most=1.0)
+
+
+def transposes_answer(transposes):
+    """For which layers DFA with the transposed weights is the gradient, if the units are tanh units."""
+    answered(transposes, "a", "compare Equations 2 and 5 layer by layer: where does a derivative at another z occur?")
+
+
+def decreases_answer(decreases):
+    """When a small step along a direction decreases the loss."""
+    answered(decreases, "c", "what is the derivative of the loss along the direction of the step?")
+
+
+def fresh_answer(fresh):
+    """What the cosine does if B is new in every step."""
+    answered(fresh, "b", "which weights could be similar to all of these matrices?")

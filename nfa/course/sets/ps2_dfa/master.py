@@ -9,24 +9,30 @@
 # %% [markdown]
 # # Problem set 2: direct feedback alignment
 #
-# **Have this page open**: Lee & Kifer (2020), Section 3.2, Equations 2 to 5 with Figure 1. About 90 minutes, 20 points.
+# **Have this page open**: Lee & Kifer (2020), Section 3.2, Equations 2 to 5 with Figure 1. Problem set 1 comes before
+# this one. About 90 minutes, 20 points.
 #
-# You write direct feedback alignment (DFA) for a small network from nothing but NumPy, and measure how far its
-# direction is from the gradient. Replace every `raise NotImplementedError`. Loops or array operations, float64 or
-# float32, helper functions in the same cell: all are fine. A cell with points shows you a few of its checks; others
-# run when your notebook is graded. Do not change those cells: they are put back before grading.
+# You write direct feedback alignment (DFA) for a small network in NumPy. Then you measure the angle between its
+# direction and the gradient, before and during training.
 #
-# `nfa eq lee2020:eq5` shows what stands behind a tag such as [lee2020:eq5]. When your notebook is graded, each call
-# of one of your functions has three seconds of computing.
+# Replace every `raise NotImplementedError`. You may paste what you wrote in problem set 1. Loops or array operations,
+# float64 or float32, and helper functions in the same cell are all fine. After each exercise, `check_it` runs its
+# checks with other values than grading. The checks of grading are hidden in the cells with points. Do not change these
+# cells, because grading restores them.
 #
-# Notation, as in the papers and in nfa: layers count from 1, and slot 0 of a list is `None`. Rows are examples.
+# `nfa eq lee2020:eq5` explains a tag such as [lee2020:eq5]. In grading, each call of one of your functions has three
+# seconds of processor time.
+#
+# Notation, as in the papers and in nfa: layers count from 1, and slot 0 of a list is `None`, except `h[0]`. Rows are
+# records.
 #
 # | | shape | |
 # |---|---|---|
-# | `x`, `y` | `(k, n_0)`, `(k, n_L)` | k records and their one-hot targets |
+# | `x`, `y` | `(k, n_0)`, `(k, n_L)` | k records and their one-hot labels |
 # | `W[l]`, `b[l]` | `(n_l, n_{l-1})`, `(n_l,)` | weights and biases of layer l = 1..L |
-# | `z[l]`, `h[l]` | `(k, n_l)` | before and after the activation; `h[0]` is x |
-# | `B[l]` | `(n_l, n_L)` | what feeds layer l = 1..L-1 in place of transposed weights (the papers print $B^{l+1}$) |
+# | `z[l]`, `h[l]` | `(k, n_l)` | before and after the activation; `h[0]` is x, `h[L]` is $\hat y$ |
+# | `dz[l]` | `(k, n_l)` | $\delta z^l$ of each record: the vector that layer l learns from |
+# | `B[l]` | `(n_l, n_L)` | fixed random feedback of layer l = 1..L-1, in place of transposed weights |
 
 # %% setting
 import numpy as np
@@ -43,19 +49,20 @@ def small_net(sizes, seed):
 
 
 def small_batch(k, inputs, classes, seed):
-    """k random records x and one-hot targets y that depend on them."""
+    """k random records x and one-hot labels y that depend on them."""
     x = np.random.default_rng(seed).normal(size=(k, inputs))
     return x, np.eye(classes)[x[:, :classes].argmax(axis=1)]
 
 
 # %% [markdown]
-# ## 1. The forward pass (5 points)
+# ## 1. The forward pass (3 points, 15 minutes)
 #
 # $$h^0 = x, \qquad z^l = W^l h^{l-1} + b^l, \qquad h^l = \tanh(z^l) \; (l < L), \qquad
 # h^L = \hat y = \mathrm{softmax}(z^L)$$
 #
-# The softmax of $z$ does not change when a number is added to all its entries. Use that, so that large entries do
-# not overflow.
+# The hidden layers now have tanh in place of the sigmoid of problem set 1. The entries of $z^L$ can be as large as
+# 2000, and $e^{2000}$ overflows. The softmax of z does not change if the same number is added to all its entries. Use
+# this to avoid overflow.
 
 
 # %% forward solution=true
@@ -76,8 +83,8 @@ def softmax(z):
     ### END SOLUTION
 
 
-# %% forward_hidden points=2
-# 2 points: z[l] of every layer, h[l] below the top
+# %% forward_hidden points=1
+# 1 point: z[l] of every layer, h[l] of the hidden layers
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -86,8 +93,8 @@ checks("ps2_dfa").forward_hidden(forward)
 z, h = forward([None, np.array([[3.0, 4.0]]), np.eye(1)], [None, np.zeros(1), np.zeros(1)], np.array([[1.0, -0.5]]))
 assert np.isclose(z[1][0][0], 1.0), "3 * 1 + 4 * (-0.5) is 1"
 
-# %% forward_softmax points=2
-# 2 points: h[L], given your z[L]
+# %% forward_softmax points=1
+# 1 point: h[L], computed from your z[L]
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -101,7 +108,7 @@ x, y = small_batch(6, 4, 3, seed=1)
 assert np.allclose(np.sum(forward(W, b, x)[1][2], axis=1), 1), "the outputs of a record sum to 1"
 
 # %% forward_large points=1
-# 1 point: h[L] where entries of z[L] are large
+# 1 point: h[L] if entries of z[L] are large
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -115,22 +122,26 @@ from nfa.course.practice import check_it
 check_it("ps2_dfa", globals(), "forward_hidden", "forward_softmax", "forward_large")
 
 # %% [markdown]
-# ## 2. The DFA direction (8 points)
+# ## 2. The DFA direction (8 points, 25 minutes)
 #
-# Backpropagation gives layer l the vector $(W^{l+1})^\top \delta z^{l+1}$. DFA gives it a fixed random projection of
-# the error of the output ([lee2020:eq5]). $B^l$, in code `B[l]`, feeds layer l; the paper prints $B^{l+1}$ for it:
+# Backpropagation passes the vector $(W^{l+1})^\top \delta z^{l+1}$ to layer l. DFA passes it a fixed random projection
+# of the error e of the output ([lee2020:eq5]). The matrix $B^l$, in code `B[l]`, feeds layer l. The papers print
+# $B^{l+1}$ for this matrix. In the following formulas, $\odot$ is the product entry by entry.
 #
 # $$e = \hat y - y, \qquad \delta z^L = e, \qquad \delta z^l = (B^l e) \odot \tanh'(z^l) \quad (l < L)$$
 #
+# The direction for $W^l$ and $b^l$ is a sum over the records i, divided by a number m:
+#
 # $$dW^l = \frac1m \sum_i \delta z^l_i (h^{l-1}_i)^\top, \qquad db^l = \frac1m \sum_i \delta z^l_i$$
 #
-# A training loop *subtracts* these. The number m is given and need not be the number of records: with private training
-# the batch is drawn at random and may have any size, even 0, while m is public and fixed.
+# A training loop *subtracts* this direction. The number m is given, and it may differ from the number of records in the
+# batch. In private training (problem set 4), the batch is random and may have any number of records, even 0, while m is
+# public and fixed.
 
 
 # %% dfa solution=true
 def dfa(W, b, B, x, y, m):
-    """The lists dW and db with the direction for every W[l] and b[l], l = 1..L; slot 0 is None."""
+    """The lists dW and db: the DFA direction for every W[l] and b[l], l = 1..L; slot 0 is None."""
     ### BEGIN SOLUTION
     L = len(W) - 1
     z, h = forward(W, b, x)
@@ -145,7 +156,7 @@ def dfa(W, b, B, x, y, m):
 
 
 # %% dfa_top points=1
-# 1 point: the direction of the top layer, whatever its length and sign
+# 1 point: the direction of the top layer, with any norm and sign
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -153,7 +164,7 @@ checks("ps2_dfa").dfa_top(dfa)
 ### END HIDDEN TESTS
 
 # %%
-# to try it: a shape is that of what it is added to
+# to try it: the shapes of dW and db
 W, b, B = small_net([4, 5, 6, 3], seed=2)
 x, y = small_batch(8, 4, 3, seed=3)
 dW, db = dfa(W, b, B, x, y, m=8)
@@ -161,7 +172,7 @@ assert [np.shape(a) for a in dW[1:]] == [(5, 4), (6, 5), (3, 6)], "dW[l] has the
 assert [np.shape(a) for a in db[1:]] == [(5,), (6,), (3,)], "db[l] has the shape of b[l]"
 
 # %% dfa_feedback points=3
-# 3 points: the directions of the layers below, whatever their lengths and signs
+# 3 points: the directions of the hidden layers, with any norms and signs
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -169,7 +180,7 @@ checks("ps2_dfa").dfa_feedback(dfa)
 ### END HIDDEN TESTS
 
 # %% dfa_scale points=2
-# 2 points: lengths and signs for one record, with m = 1
+# 2 points: norms and signs for one record, with m = 1
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -177,7 +188,7 @@ checks("ps2_dfa").dfa_scale(dfa)
 ### END HIDDEN TESTS
 
 # %% dfa_m points=2
-# 2 points: the sum over several records, divided by any m, and a batch of no records
+# 2 points: the sum over several records, divided by any m, and a batch without records
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -191,14 +202,15 @@ from nfa.course.practice import check_it
 check_it("ps2_dfa", globals(), "dfa_top", "dfa_feedback", "dfa_scale", "dfa_m")
 
 # %% [markdown]
-# ## 3. Which B would give the gradient? (3 points)
+# ## 3. Which B gives the gradient? (3 points, 15 minutes)
 #
-# If $\tanh$ were the identity, DFA would be exactly backpropagation for one choice of the matrices. Return it.
+# Suppose that $\tanh$ were the identity. Then for one choice of the matrices B, DFA is equal to backpropagation. Return
+# this choice.
 
 
 # %% transported solution=true
 def transported(W):
-    """The list B, with B[l] (n_l, n_L) for l = 1..L-1, that makes DFA the gradient of a linear network."""
+    """The list B, with B[l] (n_l, n_L) for l = 1..L-1, for which DFA is the gradient of a linear network."""
     ### BEGIN SOLUTION
     L = len(W) - 1
     B = [None] * (L + 1)
@@ -220,8 +232,8 @@ checks("ps2_dfa").transported_last(transported)
 # to try it
 assert np.shape(transported(small_net([4, 5, 6, 3], seed=2)[0])[2]) == (6, 3)
 
-# %% transported_all points=2
-# 2 points: every B[l]
+# %% transported_all points=1
+# 1 point: every B[l]
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -235,10 +247,44 @@ from nfa.course.practice import check_it
 check_it("ps2_dfa", globals(), "transported_last", "transported_all")
 
 # %% [markdown]
-# ## 4. It aligns (4 points)
+# **Question.** Now use these matrices B in a network with three layers and **tanh** units in the hidden layers. In
+# which layers is the DFA direction, with m = number of records, equal to the gradient of the mean loss?
 #
-# The alignment of two directions in a layer is the cosine of the angle between `dW[l]` and the gradient by `W[l]`, each
-# taken as one long vector. The gradient comes from nfa:
+# - `"a"`: In layers 2 and 3. For layer 1, backpropagation also multiplies by the derivative of tanh at $z^2$.
+# - `"b"`: In all three layers, because B contains the same transposed weights as backpropagation.
+# - `"c"`: Only in layer 3, because the other layers have a derivative of tanh.
+#
+# Return the letter and your reason, which must have at least eight different words. The letter is graded. Your teacher
+# reads the reason.
+
+
+# %% transposes solution=true
+def transposes():
+    """Two things: the letter and the reason."""
+    ### BEGIN SOLUTION
+    return "a", "In layer 2 both rules multiply e by the transposed W[3] and then by the same derivative."
+    ### END SOLUTION
+
+
+# %% transposes_answer points=1
+# 1 point: the letter, with a reason
+### BEGIN HIDDEN TESTS
+from nfa.course import checks
+
+checks("ps2_dfa").transposes_answer(transposes)
+### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps2_dfa", globals(), "transposes_answer")
+
+# %% [markdown]
+# ## 4. It aligns (6 points, 35 minutes)
+#
+# The alignment of two directions in a layer is the cosine of the angle between `dW[l]` and the gradient by `W[l]`. For
+# this cosine, take all entries of an array as one vector. nfa computes the gradient:
 
 # %% gradient
 from nfa import network, ops
@@ -276,17 +322,76 @@ from nfa.course.practice import check_it
 check_it("ps2_dfa", globals(), "cosine_values")
 
 # %% [markdown]
-# Now train: at every step take the DFA direction of the whole batch (m is its size), note its cosine with the gradient
-# at the same weights in each layer, and then take a step, $W^l \leftarrow W^l - \eta\, dW^l$ and
-# $b^l \leftarrow b^l - \eta\, db^l$. The matrices B never change. Leave the lists and arrays that you are given as they
-# are: work on copies.
+# **Question.** Somebody makes one DFA step with a very small learning rate $\eta$:
+# $W^l \leftarrow W^l - \eta\, dW^l$ and $b^l \leftarrow b^l - \eta\, db^l$. They compute the loss of the same batch
+# before and after the step. Which sentence is true?
+#
+# - `"a"`: The loss always decreases, because the DFA direction is the gradient of the loss, with B in place of W.
+# - `"b"`: The loss decreases only if the cosine with the gradient is 1 in every layer.
+# - `"c"`: The loss decreases if the inner product of the DFA direction and the gradient, added over all weights and
+#   biases, is positive.
+
+
+# %% decreases solution=true
+def decreases():
+    """Two things: the letter and the reason, in at least eight words."""
+    ### BEGIN SOLUTION
+    return "c", "To first order in eta, the loss changes by minus eta times this inner product."
+    ### END SOLUTION
+
+
+# %% decreases_answer points=1
+# 1 point: the letter, with a reason
+### BEGIN HIDDEN TESTS
+from nfa.course import checks
+
+checks("ps2_dfa").decreases_answer(decreases)
+### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps2_dfa", globals(), "decreases_answer")
+
+# %% [markdown]
+# **Predict** before you train. The network below has three layers of 10, 10 and 3 units, and B is random and never
+# changes. You make 150 steps with the learning rate 0.2. Guess three cosines: in layer 2 at the first step, in layer 2
+# at the last step, and in layer 3 at the last step. Every guess between -1 and 1 gets the point.
+
+
+# %% guess solution=true
+def guess():
+    """A list with your three guesses: layer 2 at the first step, layer 2 at the last step, layer 3 at the last step."""
+    ### BEGIN SOLUTION
+    return [0.0, 0.5, 1.0]
+    ### END SOLUTION
+
+
+# %% guess_made points=1
+# 1 point: three numbers between -1 and 1
+### BEGIN HIDDEN TESTS
+from nfa.course import checks
+
+checks("ps2_dfa").guess_made(guess)
+### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps2_dfa", globals(), "guess_made")
+
+# %% [markdown]
+# Now train. Each step computes the DFA direction of the whole batch, with m = number of records. It records the cosine
+# with the gradient at the same weights in each layer. Then it subtracts $\eta$ times the direction from W and b. The
+# matrices B never change.
 
 
 # %% train solution=true
 def train(W, b, B, x, y, steps, eta):
-    """Train by DFA; return W, b and the cosines, an array (steps, L) with a column for each layer 1..L."""
+    """W and b after this many DFA steps, and the cosines: an array (steps, L) with a column for each layer 1..L."""
     ### BEGIN SOLUTION
-    W, b = [None, *(w.copy() for w in W[1:])], [None, *(v.copy() for v in b[1:])]
     L = len(W) - 1
     cosines = np.zeros((steps, L))
     for t in range(steps):
@@ -294,9 +399,8 @@ def train(W, b, B, x, y, steps, eta):
         g = gradient(W, b, x, y)
         for l in range(1, L + 1):
             cosines[t, l - 1] = cosine(dW[l], g[l])
-        for l in range(1, L + 1):
-            W[l] -= eta * dW[l]
-            b[l] -= eta * db[l]
+        W = [None] + [W[l] - eta * dW[l] for l in range(1, L + 1)]
+        b = [None] + [b[l] - eta * db[l] for l in range(1, L + 1)]
     return W, b, cosines
     ### END SOLUTION
 
@@ -317,32 +421,69 @@ from nfa.course import checks
 checks("ps2_dfa").train_steps(train)
 ### END HIDDEN TESTS
 
-# %% train_copies points=1
-# 1 point: W, b and B that were given are as before
-### BEGIN HIDDEN TESTS
-from nfa.course import checks
-
-checks("ps2_dfa").train_copies(train)
-### END HIDDEN TESTS
-
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps2_dfa", globals(), "train_cosines", "train_steps", "train_copies")
+check_it("ps2_dfa", globals(), "train_cosines", "train_steps")
 
 # %% [markdown]
-# Look at it. The top layer has cosine 1 (why?). What do the others do, though B never learns anything? Who adapts to
-# whom? Compare with tutorial 02.
+# Compare the cosines with your guess. Why is the cosine of the top layer exactly 1? The matrices B do not change. So
+# which matrices change until the directions agree? The last line compares the top weights with the feedback of layer 2.
 
 # %%
 import matplotlib.pyplot as plt
 
 W, b, B = small_net([6, 10, 10, 3], seed=7)
 x, y = small_batch(30, 6, 3, seed=6)
-_, _, cosines = train(W, b, B, x, y, steps=150, eta=0.2)
+new_W, _, cosines = train(W, b, B, x, y, steps=150, eta=0.2)
 plt.plot(cosines, label=["layer 1", "layer 2", "layer 3"])
+plt.plot([0, 149, 149], guess(), "kx", label="my guess")
 plt.xlabel("step")
 plt.ylabel("cosine of DFA and gradient")
 plt.legend()
 plt.show()
+print("layer 2 first, layer 2 last, layer 3 last:", np.round([cosines[0][1], cosines[-1][1], cosines[-1][2]], 2))
+agree = [cosine(np.transpose(top), B[2]) for top in (W[3], new_W[3])]
+print("cosine of W[3].T and B[2], before and after:", np.round(agree, 2))
+
+# %% [markdown]
+# **Question.** Somebody draws new random matrices B in every step. They have the same distribution as before. What does
+# the cosine in the hidden layers do, averaged over many steps?
+#
+# - `"a"`: It rises as before, because each new B has the same distribution as the fixed B.
+# - `"b"`: It stays near 0, because the weights cannot adapt to matrices that change in every step.
+# - `"c"`: It rises faster, because the random matrices average out to the transposed weights.
+
+
+# %% fresh solution=true
+def fresh():
+    """Two things: the letter and the reason, in at least eight words."""
+    ### BEGIN SOLUTION
+    return "b", "Each new B is independent of the weights, so its direction is unrelated to the gradient."
+    ### END SOLUTION
+
+
+# %% fresh_answer points=1
+# 1 point: the letter, with a reason
+### BEGIN HIDDEN TESTS
+from nfa.course import checks
+
+checks("ps2_dfa").fresh_answer(fresh)
+### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps2_dfa", globals(), "fresh_answer")
+
+# %%
+# The experiment: 150 steps, each with a new B. The network still learns. Which layers does it learn with?
+rows = []
+for step in range(150):
+    new_B = [None, *(np.random.default_rng([step, l]).normal(size=B[l].shape) for l in (1, 2)), None]
+    W, b, row = train(W, b, new_B, x, y, steps=1, eta=0.2)
+    rows.append(row[0])
+print("mean cosines with new B:  ", np.round(np.mean(rows, axis=0), 2))
+print("mean cosines with fixed B:", np.round(np.mean(cosines, axis=0), 2))

@@ -1,8 +1,8 @@
-"""Right solutions in several styles, which get full marks."""
+"""Right solutions in several styles, which get all points."""
 
 # %% loops score=20
 # one record and one number at a time, lists in place of arrays
-"""Everything one record and one number at a time, lists in place of arrays."""
+"""One record and one number at a time, and lists in place of arrays."""
 
 import numpy as np
 
@@ -58,6 +58,26 @@ def transported(W):
     return B
 
 
+# %% transposes
+def transposes():
+    return ["A", "Only one matrix and one derivative lie between e and layer 2, so nothing is left out there."]
+
+
+# %% decreases
+def decreases():
+    return "c ", "The derivative of the loss along minus the direction is minus their inner product with the gradient."
+
+
+# %% guess
+def guess():
+    return 0, np.float32(0.9), 1
+
+
+# %% fresh
+def fresh():
+    return ("B", "The weights move towards one fixed B, and here there is no fixed matrix to move to.")
+
+
 # %% cosine
 def cosine(a, b):
     a, b = np.ravel(a).tolist(), np.ravel(b).tolist()
@@ -77,8 +97,8 @@ def train(W, b, B, x, y, steps, eta):
 
 
 # %% float32 score=20
-# float32 throughout, einsum, negative indices
-"""Works in float32 throughout."""
+# float32 in all functions, einsum, negative indices
+"""float32 in all functions."""
 
 import numpy as np
 
@@ -133,8 +153,8 @@ def train(W, b, B, x, y, steps, eta):
 
 
 # %% columns score=20
-# columns are examples inside; later exercises use nothing of the earlier ones
-"""Columns are examples inside, as in a textbook; helpers of its own; nothing of the earlier exercises is used later."""
+# columns are records inside the functions, and later exercises do not use earlier ones
+"""Columns are records, as in a textbook. Each exercise has its own helpers and uses no earlier exercise."""
 
 import numpy as np
 
@@ -179,7 +199,7 @@ def transported(W):
 
 
 # %% with_a_class score=20
-# an object that keeps what the pass has computed, and tuples for lists
+# an object that stores the forward pass, and tuples in place of lists
 import numpy as np
 
 
@@ -204,7 +224,7 @@ def dfa(W, b, B, x, y, m):
 
 
 # %% one_record_after_the_other score=20
-# a generator of single records whose directions are added up in float32
+# a generator of single records, with their directions added in float32
 import numpy as np
 
 
@@ -227,7 +247,7 @@ def dfa(W, b, B, x, y, m):
 
 
 # %% biases_as_weights score=20
-# the bias as a last column that reads 1, the layers by recursion, tuples for lists
+# the bias as a last column with the input 1, layers by recursion, tuples in place of lists
 import numpy as np
 
 

@@ -1,22 +1,22 @@
-"""Typical mistakes: the score that each must get of 20 points, and the cells whose points it must lose.
+"""Typical mistakes, each with its score out of 20 points and the cells that lose their points.
 
-A line ("cell", "old", "new") replaces text in the reference solution, which has the old text in that cell once.
+A line ("cell", "old", "new") replaces text in a cell of the reference solution. The old text occurs there once.
 """
 
 # %% forgot_dphi score=17 fails=["dfa_feedback"]
-# forgot tanh' in the hidden layers
+# forgot the derivative of tanh in the hidden layers
 ("dfa", " * (1 - np.tanh(z[l]) ** 2)", "")
 
 # %% dphi_of_h score=17 fails=["dfa_feedback"]
-# took tanh' at h[l] in place of z[l]
+# took the derivative of tanh at h[l] in place of z[l]
 ("dfa", "np.tanh(z[l])", "np.tanh(h[l])")
 
 # %% dphi_at_top score=19 fails=["dfa_top"]
-# multiplied by tanh' in the top layer too
+# multiplied by the derivative of tanh in the top layer, too
 ("dfa", "e if l == L else (e @ B[l].T)", "(e if l == L else e @ B[l].T)")
 
 # %% wrong_transpose score=17 fails=["dfa_feedback"]
-# put W where B belongs: backpropagation's transposes, one layer after the other
+# used W in place of B, which is backpropagation
 ("dfa", "e = h[L] - y", "dz = h[L] - y")
 ("dfa", "range(1, L + 1)", "range(L, 0, -1)")
 ("dfa", "e if l == L else (e @ B[l].T)", "dz if l == L else (dz @ W[l + 1])")
@@ -26,24 +26,24 @@ A line ("cell", "old", "new") replaces text in the reference solution, which has
 ("dfa", "dz.T @ h[l - 1]", "h[l - 1].T @ dz")
 
 # %% off_by_one_layer score=17 fails=["dfa_feedback"]
-# read h[l] where dW[l] needs h[l-1], which cannot even be multiplied into the right shape
+# used h[l] in place of h[l-1], which gives the wrong shape
 ("dfa", "h[l - 1]", "h[l]")
 
 # %% feedback_of_next_layer score=17 fails=["dfa_feedback"]
-# took the paper's superscript for the index: B[l+1] feeds layer l where its shape allows, else B[l]
+# used the paper's superscript as the index: B[l+1] feeds layer l if its shape fits, else B[l]
 ("dfa", "e @ B[l].T", "e @ (B[l] if B[l + 1] is None else np.resize(B[l + 1], B[l].shape)).T")
 
 # %% sign score=18 fails=["dfa_scale"]
-# took e = y - y_hat: the loop would climb
+# took e = y - y_hat, so that the loss would increase
 ("dfa", "h[L] - y", "y - h[L]")
 
 # %% sum_for_mean score=18 fails=["dfa_m"]
-# summed over the records without 1/m
+# took the sum over the records without 1/m
 ("dfa", "h[l - 1] / m", "h[l - 1]")
 ("dfa", "dz.sum(axis=0) / m", "dz.sum(axis=0)")
 
 # %% batch_for_m score=18 fails=["dfa_m"]
-# divided by the number of records that came in place of m
+# divided by the number of records in place of m
 ("dfa", "h[l - 1] / m", "h[l - 1] / len(x)")
 ("dfa", "dz.sum(axis=0) / m", "dz.sum(axis=0) / len(x)")
 
@@ -52,24 +52,24 @@ A line ("cell", "old", "new") replaces text in the reference solution, which has
 ("dfa", "h[l - 1] / m", "h[l - 1] / len(x) / m")
 ("dfa", "dz.sum(", "dz.mean(")
 
-# %% forgot_bias score=18 fails=["forward_hidden"]
+# %% forgot_bias score=19 fails=["forward_hidden"]
 # left the bias out of the forward pass
 ("forward", " + b[l]", "")
 
 # %% softmax_overflows score=19 fails=["forward_large"]
-# took the softmax as it is written, without subtracting the largest entry
+# computed the softmax without subtracting the largest entry
 ("forward", "np.exp(z - z.max(axis=1, keepdims=True))", "np.exp(z)")
 
-# %% softmax_of_columns score=18 fails=["forward_softmax"]
-# normalised over the records in place of the classes
+# %% softmax_of_columns score=19 fails=["forward_softmax"]
+# normalized over the records in place of the classes
 ("forward", "z.max(axis=1", "z.max(axis=0")
 ("forward", "powers.sum(axis=1", "powers.sum(axis=0")
 
-# %% products_reversed score=18 fails=["transported_all"]
-# multiplied the transposes in the wrong order, which fits no network whose layers differ in size
+# %% products_reversed score=19 fails=["transported_all"]
+# multiplied the transposes in the wrong order, which raises an error if layers differ in size
 ("transported", "W[l + 1].T @ B[l + 1]", "B[l + 1] @ W[l + 1].T")
 
-# %% infinite_loop score=17 fails=["transported_last", "transported_all"]
+# %% infinite_loop score=18 fails=["transported_last", "transported_all"]
 # a loop that never ends
 ("transported", "for l in range(L - 1, 0, -1):", "l = L - 1\n    while l > 0:")
 
@@ -79,35 +79,29 @@ A line ("cell", "old", "new") replaces text in the reference solution, which has
 
 
 # %% cosines_after score=19 fails=["train_cosines"]
-# noted the cosines after the step
+# computed the cosines after the step
 # %% train
 def train(W, b, B, x, y, steps, eta):
-    W, b = [None, *(w.copy() for w in W[1:])], [None, *(v.copy() for v in b[1:])]
     L = len(W) - 1
     cosines = np.zeros((steps, L))
     for t in range(steps):
         dW, db = dfa(W, b, B, x, y, len(x))
-        for l in range(1, L + 1):
-            W[l] -= eta * dW[l]
-            b[l] -= eta * db[l]
+        W = [None] + [W[l] - eta * dW[l] for l in range(1, L + 1)]
+        b = [None] + [b[l] - eta * db[l] for l in range(1, L + 1)]
         g = gradient(W, b, x, y)
         for l in range(1, L + 1):
             cosines[t, l - 1] = cosine(dW[l], g[l])
     return W, b, cosines
 
 
-# %% in_place score=19 fails=["train_copies"]
-# changed the weights that it was given
-("train", "W, b = [None, *(w.copy() for w in W[1:])], [None, *(v.copy() for v in b[1:])]\n    L =", "L =")
-
 # %% climbs score=19 fails=["train_steps"]
 # added the direction in place of subtracting it
-("train", "W[l] -=", "W[l] +=")
-("train", "b[l] -=", "b[l] +=")
+("train", "W[l] - eta", "W[l] + eta")
+("train", "b[l] - eta", "b[l] + eta")
 
 
 # %% tampered score=12 fails=["dfa_top", "dfa_feedback", "dfa_scale", "dfa_m"]
-# returned zeros, and rewrote the graded cells so that they pass; they are put back before grading
+# returned zeros and rewrote the graded cells so that they pass; they are restored before grading
 # %% dfa
 def dfa(W, b, B, x, y, m):
     return [None, *(0 * w for w in W[1:])], [None, *(0 * v for v in b[1:])]
@@ -126,92 +120,100 @@ pass
 pass
 
 # %% largest_of_all score=19 fails=["forward_large"]
-# subtracted the largest entry of the whole batch, below which other rows vanish
+# subtracted the largest entry of the whole batch, so that other rows become 0/0
 ("forward", "z.max(axis=1, keepdims=True)", "z.max()")
 
 # %% cosine_without_sign score=19 fails=["cosine_values"]
-# took the cosine of the angle between lines, which have no direction
+# lost the sign of the cosine
 ("cosine", "np.vdot(a, b)", "abs(np.vdot(a, b))")
 
 # %% with_momentum score=19 fails=["train_steps"]
-# kept half of the last step, as other optimizers do
+# added half of the last step, as optimizers with momentum do
 ("train", "    for t in", "    last_W, last_b = [0] * (L + 1), [0] * (L + 1)\n    for t in")
-("train", "W[l] -= eta * dW[l]", "last_W[l] = 0.5 * last_W[l] + dW[l]\n            W[l] -= eta * last_W[l]")
-("train", "b[l] -= eta * db[l]", "last_b[l] = 0.5 * last_b[l] + db[l]\n            b[l] -= eta * last_b[l]")
+(
+    "train",
+    "        W = [",
+    "        last_W = [None] + [0.5 * last_W[l] + dW[l] for l in range(1, L + 1)]\n        dW = last_W\n        W = [",
+)
+(
+    "train",
+    "        b = [",
+    "        last_b = [None] + [0.5 * last_b[l] + db[l] for l in range(1, L + 1)]\n        db = last_b\n        b = [",
+)
 
 # %% hidden_bias_stays score=17 fails=["dfa_feedback"]
-# kept a direction for the top layer's bias only, as if hidden biases were not trained
+# returned a direction only for the bias of the top layer, and zeros for hidden biases
 ("dfa", "dz.sum(axis=0) / m", "dz.sum(axis=0) / m if l == L else 0 * b[l]")
 
 # %% error_without_target score=19 fails=["dfa_top"]
-# fed back the output itself: forgot to subtract y
+# used the output as e, and forgot to subtract y
 ("dfa", "e = h[L] - y", "e = h[L]")
 
 # %% bias_of_the_batch score=18 fails=["dfa_m"]
-# divided dW by m, and took the mean over the records that came for db
+# divided dW by m, and took the mean over the records for db
 ("dfa", "dz.sum(axis=0) / m", "dz.mean(axis=0)")
 
 # %% larger_of_m_and_batch score=18 fails=["dfa_m"]
-# let m not be less than the number of records, lest the mean grow too long
+# replaced m by the number of records if m is smaller
 ("dfa", "e = h[L] - y", "e, m = h[L] - y, max(m, len(x))")
 
-# %% slope_at_the_top_too score=17 fails=["dfa_feedback"]
-# squared the slope of tanh
+# %% derivative_squared score=17 fails=["dfa_feedback"]
+# squared the derivative of tanh
 ("dfa", "(1 - np.tanh(z[l]) ** 2)", "(1 - np.tanh(z[l]) ** 2) ** 2")
 
-# %% below_without_the_next score=18 fails=["transported_all"]
-# took the transpose of the next layer alone below the last
+# %% below_without_the_next score=19 fails=["transported_all"]
+# took only the transpose of the next layer in the lower layers
 ("transported", "W[l + 1].T @ B[l + 1]", "W[l + 1].T")
 
 # %% cosines_with_the_first_gradient score=19 fails=["train_cosines"]
-# took the gradient once, before the loop
+# computed the gradient once, before the loop
 ("train", "        g = gradient(W, b, x, y)\n", "")
 ("train", "    for t in", "    g = gradient(W, b, x, y)\n    for t in")
 
 # %% cosine_with_a_floor score=19 fails=["cosine_values"]
-# added a small number to the norms, lest they be 0
+# added a small number to the norms, to avoid a division by 0
 ("cosine", "np.linalg.norm(b))", "np.linalg.norm(b) + 1e-8)")
 
 # %% feedback_not_transposed score=17 fails=["dfa_feedback"]
-# multiplied by B[l] where its transpose belongs, which raises where layers differ in size
+# multiplied by B[l] in place of its transpose, which raises an error if layers differ in size
 ("dfa", "e @ B[l].T", "e @ B[l]")
 
 # %% feedback_of_the_paper score=17 fails=["dfa_feedback"]
-# took the paper's superscript for the index, so that layer L - 1 has no matrix
+# used the paper's superscript as the index, so that layer L - 1 has no matrix
 ("dfa", "e @ B[l].T", "e @ B[l + 1].T")
 
 # %% lists_without_slot_0 score=19 fails=["dfa_top"]
 # returned lists that begin with layer 1
 ("dfa", "return dW, db", "return dW[1:], db[1:]")
 
-# %% weights_not_transposed score=18 fails=["forward_hidden"]
-# multiplied by W[l] where its transpose belongs, which raises where layers differ in size
+# %% weights_not_transposed score=19 fails=["forward_hidden"]
+# multiplied by W[l] in place of its transpose, which raises an error if layers differ in size
 ("forward", "W[l].T", "W[l]")
 
-# %% input_left_out score=18 fails=["forward_hidden"]
+# %% input_left_out score=19 fails=["forward_hidden"]
 # returned a list h whose slot 0 is None
 ("forward", "return z, h\n", "return z, [None, *h[1:]]\n")
 
-# %% tanh_at_the_top score=18 fails=["forward_softmax"]
+# %% tanh_at_the_top score=19 fails=["forward_softmax"]
 # forgot that the top layer has a softmax
 ("forward", " if l < L else softmax(z[l])", "")
 
-# %% softmax_keeps_no_axis score=18 fails=["forward_softmax"]
-# forgot keepdims, so that the sums belong to other rows or fit none
+# %% softmax_keeps_no_axis score=19 fails=["forward_softmax"]
+# forgot keepdims, so that the sums have the wrong shape
 ("forward", "z.max(axis=1, keepdims=True)", "z.max(axis=1)")
 ("forward", "powers.sum(axis=1, keepdims=True)", "powers.sum(axis=1)")
 
 # %% matrices_one_slot_off score=19 fails=["transported_last"]
-# put every matrix where the paper prints it, one slot higher
+# put every matrix into the slot that the paper prints, one higher
 ("transported", "return B", "return [None, *B[:-1]]")
 
 # %% nothing_transposed score=19 fails=["transported_last"]
-# left all transposes out
+# left out all transposes
 ("transported", "W[L].T if l == L - 1 else W[l + 1].T @ B[l + 1]", "W[L] if l == L - 1 else B[l + 1] @ W[l + 1]")
 
 # %% returns_what_was_given score=19 fails=["train_steps"]
-# trained the copies, and returned the weights that were given
-("train", "    W, b = [None", "    given = W, b\n    W, b = [None")
+# returned the given weights in place of the trained ones
+("train", "    L = len", "    given = W, b\n    L = len")
 ("train", "return W, b, cosines", "return *given, cosines")
 
 # %% cosines_in_rows score=19 fails=["train_cosines"]
@@ -219,19 +221,51 @@ pass
 ("train", "return W, b, cosines", "return W, b, cosines.T")
 
 # %% mean_subtracted score=19 fails=["forward_large"]
-# subtracted the mean of each row, above which entries can be large
+# subtracted the mean of each row, which does not prevent overflow
 ("forward", "z - z.max(", "z - z.mean(")
 
 # %% eta_of_the_example score=19 fails=["train_steps"]
-# took the learning rate of the example for every run
-("train", "W[l] -= eta *", "W[l] -= 0.5 *")
+# used a fixed learning rate for the weights
+("train", "W[l] - eta *", "W[l] - 0.5 *")
 
 # %% cosines_without_sign score=19 fails=["train_cosines"]
-# took cosines between lines
+# lost the sign of the cosines
 ("train", "return W, b, cosines", "return W, b, np.abs(cosines)")
 
+# %% angles score=19 fails=["guess_made"]
+# guessed angles in degrees in place of cosines
+("guess", "[0.0, 0.5, 1.0]", "[90, 60, 0]")
+
+# %% linear_in_mind score=19 fails=["transposes_answer"]
+# forgot the derivative between the two matrices
+("transposes", '"a"', '"b"')
+
+# %% top_layer_only score=19 fails=["transposes_answer"]
+# thought that every derivative of tanh makes the rules differ
+("transposes", '"a"', '"c"')
+
+# %% a_gradient_anyway score=19 fails=["decreases_answer"]
+# took the DFA direction for the gradient of the loss
+("decreases", '"c"', '"a"')
+
+# %% parallel_only score=19 fails=["decreases_answer"]
+# thought that only the direction of the gradient decreases the loss
+("decreases", '"c"', '"b"')
+
+# %% any_random_matrix score=19 fails=["fresh_answer"]
+# thought that random feedback works even if it changes
+("fresh", '"b"', '"a"')
+
+# %% averages_out score=19 fails=["fresh_answer"]
+# thought that random matrices average out to the transposed weights
+("fresh", '"b"', '"c"')
+
+# %% hardly_a_reason score=19 fails=["fresh_answer"]
+# gave the letter and hardly a reason
+("fresh", "Each new B is independent of the weights, so its direction is unrelated to the gradient.", "B is random.")
+
 # %% slips
-# one slip in the reference solution, and the one graded cell that it must fail
+# one slip in the reference solution, and the graded cell that loses its points
 ("forward", "np.tanh(z[l])", "1 / (1 + np.exp(-z[l]))", "forward_hidden")
 ("forward", "powers / powers.sum(axis=1, keepdims=True)", "powers", "forward_softmax")
 ("forward", "z.max(axis=1, keepdims=True)", "z.max(axis=1)", "forward_softmax")
@@ -245,6 +279,5 @@ pass
 ("train", "cosine(dW[l], g[l])", "cosine(dW[l], W[l])", "train_cosines")
 ("train", "cosines[t, l - 1] = cosine", "cosines[t, L - l] = cosine", "train_cosines")
 ("train", "len(x))\n", "1)\n", "train_steps")
-("train", "W[l] -=", "W[l] +=", "train_steps")
-("train", "            b[l] -= eta * db[l]\n", "", "train_steps")
-("train", "[None, *(w.copy() for w in W[1:])]", "W", "train_copies")
+("train", "W[l] - eta", "W[l] + eta", "train_steps")
+("train", "b[l] - eta * db[l]", "b[l]", "train_steps")

@@ -111,8 +111,8 @@ def test_a_packed_file_that_is_damaged_gets_one_sentence(tmp_path, ending, damag
 def test_the_law_of_the_stand_in():
     """The stand-in for epsilon has the documented law: norms are 1 to 1e-4, and classes are balanced within 5 sd.
 
-    The classes' means are 2 a / sqrt(d + a^2) apart, within 5 sd. Along the difference of the training means, d / n
-    times 4 of the squared distance is noise. So we measure the distance on the test half, whose noise is independent.
+    The classes' means are 2 a / sqrt(d + a^2) apart, within 5 sd. The squared distance of the training means contains
+    noise of 4 d / n. So we measure the distance on the test half, because its noise is independent.
     """
     stand_in = data.load("epsilon-stand-in")
     for x, y in ((stand_in.x_train, stand_in.y_train), (stand_in.x_test, stand_in.y_test)):
@@ -158,7 +158,7 @@ def without_bias(n_out=2):
 
 @pytest.mark.parametrize("n_out", [1, 2])
 def test_layers_without_a_bias(n_out):
-    """A layer without a bias is correct in products of matrices, in the gradient, and in clips by each example's norms.
+    """A layer without a bias gives correct matrix products, gradients, and clips by each example's norm.
 
     The gradient is compared with central differences.
     """
@@ -249,7 +249,7 @@ def test_a_run_is_the_algorithm_on_the_printed_objective(tiny, tmp_path, clipped
     [(0.5, "is only a conjecture"), (1.0, "-DP under replace-one"), (0.05, "-DP under replace-one")],
 )
 def test_the_record_says_what_is_guaranteed(tiny, tmp_path, tau, said):
-    """The record states the guarantee of tau = 1 and two epochs at sigma = 2 L: R = 1 at delta = 1e-9.
+    """The record states the guarantee of tau = 1 and two epochs at sigma = 2 L, with R = 1 and delta = 1e-9.
 
     At the best order, epsilon is R + 2 sqrt(R log 1e9) = 10.1.
     """
@@ -291,7 +291,7 @@ def test_settings_that_do_not_fit_get_one_sentence(tiny, tmp_path, changed, sent
 @pytest.mark.verifies("berthier2019:exp4.6")
 @pytest.mark.parametrize("figure, runs", [(FIG10, 10 * 4 + 2 * 3 * 4), (FIG11, 10 * 3 + 4 * 3 * 3)])
 def test_the_cells_of_the_figures(figure, runs):
-    """The figures have ten runs of every tau at the report's size, and three of the other readings.
+    """The figures have ten runs of every tau at the report's size, and three runs of every other reading.
 
     With noise, sigma = 2 L.
     """
@@ -316,7 +316,7 @@ def test_the_cells_of_the_figures(figure, runs):
 def test_the_minimum_is_the_minimum(tiny):
     """At the minimum, the objective increases in two hundred random directions.
 
-    It also increases along a step against the gradient by central differences.
+    It also increases along a step against the gradient. Central differences give this gradient.
     """
     dataset, x, y = tiny
     low = least(dataset, None, 0.05)
@@ -337,7 +337,7 @@ def test_the_minimum_is_the_minimum(tiny):
 @pytest.mark.slow
 @pytest.mark.parametrize("item", ["berthier2019:fig10", "berthier2019:fig11"])
 def test_a_figure_is_drawn_and_described(item, tmp_path, monkeypatch):
-    """A figure is drawn and described, for one epoch with two values of tau at the scale demo."""
+    """A figure is drawn and described, for one epoch with two values of tau in the demo."""
     monkeypatch.setitem(_TOML["figures"]["data"], "dataset", "epsilon-stand-in")
     monkeypatch.setitem(_TOML[item.partition(":")[2]]["scale"]["demo"], "epochs", 1)
     monkeypatch.setitem(_TOML[item.partition(":")[2]], "taus", ["1/n", "0.5"])
@@ -371,7 +371,7 @@ FIRST = {"berthier2019:fig10": "lr-0.3", "berthier2019:fig11": "l-0.5"}
 
 # Figure 12
 
-# tau, epochs: the leading term; every term, capped and uncapped. Independent code computed these values.
+# tau, epochs: the leading term, all terms capped, all terms uncapped. Independent code computed these values.
 EPSILONS = {
     ("1/n", 1): (0.38807816, 0.80523107, 0.81456399),
     ("1/n", 10): (1.25458917, 1.14455544, 1.23788461),

@@ -1,4 +1,4 @@
-"""The computed items on the classic mechanisms of Berthier (2019): rows by quadrature and simulation, commands."""
+"""The computed items on the classic mechanisms of Berthier (2019): rows by quadrature and simulation, and commands."""
 
 import json
 import math
@@ -24,7 +24,7 @@ ITEMS = [FIG2, LAPLACE, GAUSSIAN, TABLE1]
 def test_rows_of_figure_2():
     """The rows of figure 2 equal a quadrature of the area under the smaller density.
 
-    A simulated guess would be right with probability (1 + TV) / 2.
+    The best guess of the data set is right with probability (1 + TV) / 2.
     """
     rows = FIG2.rows()
     assert len(rows) == 7
@@ -46,7 +46,7 @@ def test_rows_of_figure_2():
 def test_rows_of_proposition_2_4():
     """The rows of Proposition 2.4 follow from the masses of the two laws on either side of the middle.
 
-    14 of 18 rows are outside.
+    The claim fails in 14 of 18 rows.
     """
     rows = LAPLACE.rows()
     assert sum(row["verdict"] == "inside" for row in rows) == 4
@@ -68,7 +68,7 @@ def test_rows_of_proposition_2_4():
 def test_rows_of_proposition_2_2():
     """The rows of Proposition 2.2 are exact at fifty digits.
 
-    14 of 32 rows are outside, none of them up to epsilon = 4.
+    The claim fails in 14 of 32 rows, but in no row with epsilon up to 4.
     """
     rows = GAUSSIAN.rows()
     assert sum(row["verdict"] != "inside" for row in rows) == 14
@@ -90,7 +90,7 @@ def test_rows_of_proposition_2_2():
 @pytest.mark.verifies("berthier2019:prop2.2")
 @pytest.mark.parametrize("epsilon, delta, S", [(0.7, 1e-3, 0.25), (1.0, 1e-5, 12.0), (10.0, 0.1, 3.0)])
 def test_the_noise_of_proposition_2_2_in_units_of_the_sensitivity(epsilon, delta, S):
-    """The noise of Proposition 2.2 in units of the sensitivity: (epsilon sigma / S)^2 is twice the log of 1.25 / delta.
+    """The noise of Proposition 2.2 in units of the sensitivity satisfies (epsilon sigma / S)^2 = 2 log(1.25 / delta).
 
     We compute it at thirty digits.
     """
@@ -117,9 +117,10 @@ def test_table_1_as_printed_and_the_example_of_its_first_two_rows():
 
 
 def test_the_excess_loss_of_a_mean_by_simulation():
-    """The excess loss of a noisy mean is as computed, by 20,000 noisy means in 6 dimensions.
+    """The excess loss of a noisy mean is as computed, in a simulation of 20,000 noisy means in 6 dimensions.
 
-    We test output and objective perturbation. Each check with 4 sd fails one time in 10,000.
+    We test output and objective perturbation. Each check allows 4 standard deviations, so it fails by chance one time
+    in 10,000.
     """
     rng, d, n, trials = np.random.default_rng(61), 6, 40, 20_000
     records = rng.normal(size=(n, d))
@@ -127,7 +128,7 @@ def test_the_excess_loss_of_a_mean_by_simulation():
     exact = excess_loss_of_mean(d=d, n=n, epsilon=0.8, delta=1e-3)
     sigma = math.sqrt(2 * math.log(1250)) * 2 / n / 0.8
     eta = sigma * rng.normal(size=(trials, d))
-    # the perturbed minimum, from its gradient: theta - mean + eta = 0
+    # the gradient theta - mean + eta is 0 at the perturbed minimum
     theta = np.linalg.solve(np.eye(d), (records.mean(0) - eta).T).T
 
     def loss(point):

@@ -38,11 +38,11 @@ INF = math.inf
 def test_answers_to_queries_tell_no_more_than_the_weights():
     """Answers to queries reveal no more than the weights: every yes-no query on four outcomes, and random channels.
 
-    The area is that over all compared pairs.
+    We compute the area under the ROC curve as a sum over all pairs of outcomes.
     """
     p, q = np.array([0.4, 0.3, 0.2, 0.1]), np.array([0.1, 0.2, 0.3, 0.4])
 
-    def area(p, q):  # the pair's likelier outcome under q wins, and ties count half
+    def area(p, q):  # in each pair, the outcome that is likelier under q wins, and ties count half
         ratio = [b / a if a else INF for a, b in zip(p, q, strict=True)]
         pairs = itertools.product(range(len(p)), repeat=2)
         return sum(p[i] * q[j] * ((ratio[j] > ratio[i]) + 0.5 * (ratio[j] == ratio[i])) for i, j in pairs)
@@ -63,7 +63,7 @@ def test_answers_to_queries_tell_no_more_than_the_weights():
 
 @pytest.mark.verifies("berthier2019:secret")
 def test_how_often_a_secret_is_guessed():
-    """The answer that names the secret with probability e^eps / m attains the bound and is eps-DP, in fractions."""
+    """An answer that is the secret with probability e^eps / m attains the bound and is eps-DP, in fractions."""
     m, e = 4, Fraction(3)  # here e stands for e^epsilon
     without = [Fraction(1, m)] * m
     for secret in range(m):
@@ -86,7 +86,8 @@ def test_how_often_a_secret_is_guessed():
 def test_losses_of_members_fall_below_those_of_others_as_a_network_overfits():
     """As a network overfits, losses of members fall below those of others.
 
-    Areas compare all pairs of losses. Before training, the losses differ only by chance, within three deviations.
+    The areas under the ROC curve compare all pairs of losses. Before training, the losses differ only by chance, within
+    three standard deviations.
     """
     small = data.load("fashion-mnist-small")
     x, y = small.x_train[:200].reshape(200, 784) / 255.0, np.eye(10)[small.y_train[:200]]
@@ -122,7 +123,7 @@ def test_an_unlikely_event_decides_about_epsilon(eta):
 def test_what_delta_says_of_the_privacy_loss():
     """delta differs from the probability of a large privacy loss, for N(1, 1) and N(0, 1) with the loss N(1/2, 1).
 
-    We compute delta by a quadrature of its positive part.
+    We compute delta by a quadrature of the positive part of p - e^eps q.
     """
     delta = integrate.quad(lambda u: (1 - math.exp(1 - u)) * stats.norm.pdf(u, 0.5), 1, 40)[0]
     assert hockey_stick_gaussian(epsilon=1, noise_multiplier=1) == pytest.approx(delta, rel=1e-9)
@@ -131,7 +132,7 @@ def test_what_delta_says_of_the_privacy_loss():
     assert 0.5 - stats.norm.ppf(delta) == pytest.approx(1.641, abs=1e-3)
     for t in (0.1, 1, 3):  # Markov's inequality
         assert stats.norm.sf(0.5 + t) <= delta / (1 - math.exp(-t))
-    # The other reading: reduce mu to e nu if it is above, and put the mass elsewhere. The moved mass is delta.
+    # The other reading: reduce mu to e nu wherever mu is larger, and put the mass elsewhere. The moved mass is delta.
     u = np.linspace(-12, 12, 200_001)
     mu, nu = stats.norm.pdf(u, 1), stats.norm.pdf(u)
     cut = np.minimum(mu, math.e * nu)
@@ -169,7 +170,7 @@ def test_gaussian_noise_has_a_delta_at_every_epsilon():
 def test_a_hundred_answers_of_one_person():
     """For a hundred answers of one person, the true answer is that of the majority, except with probability 4.4e-8.
 
-    We enumerate all numbers of yeses among 100, in fractions.
+    We sum over all possible numbers of yes answers among 100, in fractions.
     """
     yes, no = randomised_response_laws(truth=0.5)
     assert {tuple(sorted(law)) for law in (yes, no)} == {(0.25, 0.75)}
@@ -265,7 +266,7 @@ def test_stability_bounds_the_generalization_error_and_needs_no_noise():
 @pytest.mark.verifies("berthier2019:stability-passes")
 @pytest.mark.parametrize("rho, gaps", [(1.0, (0.2, 0.6, 2.0)), (0.9, (0.2, 0.3878, 0.4859))])
 def test_outputs_drift_apart_with_the_passes(rho, gaps):
-    """The outputs of two runs drift apart with the passes: theta <- rho theta -+ 0.1 agrees with sums of gaps.
+    """The outputs of two runs drift apart with the passes. The runs theta <- rho theta -+ 0.1 agree with sums of gaps.
 
     The data sets differ in the last of five records.
     """
@@ -287,7 +288,7 @@ def test_outputs_drift_apart_with_the_passes(rho, gaps):
 
 @pytest.mark.verifies("berthier2019:unmeasurable")
 def test_one_output_bounds_nothing_and_many_runs_bound_from_below():
-    """One output bounds nothing, but many runs give the Clopper-Pearson bound.
+    """One output gives no bound on epsilon, but many runs give the Clopper-Pearson bound.
 
     The bound is the root p of P(Bin(n, p) <= 0) = 0.025.
     """
@@ -302,7 +303,8 @@ def test_one_output_bounds_nothing_and_many_runs_bound_from_below():
 def test_the_procedure_tells_the_sum_and_two_sums_tell_the_rest():
     """The secure sum's procedure reveals the sum, and two sums reveal the other numbers.
 
-    We enumerate Z_3, all 27 data sets and all masks. What node 2 receives is uniform, for any values of the others.
+    We enumerate all 27 data sets over Z_3 and all masks. The value that node 2 receives is uniform, for any values of
+    the other nodes.
     """
     for x in itertools.product(range(3), repeat=3):
         seen = [ring_views(np.array(x)[:, None], np.array([mask]), 3)[1][1]["received"][0] for mask in range(3)]

@@ -85,7 +85,7 @@ def test_sensitivities_of_mean_sum_max_and_the_histogram_itself():
 
     cases = [
         (lambda x: values @ x / x.sum(), same, "replace-one", 2, 1 / n),
-        (lambda x: values @ x / x.sum(), three, "add-remove", 2, 1 / n),  # from n - 1 zeros to one 1 more
+        (lambda x: values @ x / x.sum(), three, "add-remove", 2, 1 / n),  # n - 1 zeros, and one added 1
         (lambda x: values @ x, three, "add-remove", 2, 1.0),
         (largest, same, "replace-one", 2, 1.0),
         (lambda x: x, same, "replace-one", 1, 2.0),
@@ -120,10 +120,10 @@ def test_releasing_one_record_is_private_up_to_one_over_n(n):
                 kind = {0: "replace-one", 1: "added", -1: "removed"}[grows]
                 worst[kind] = max(worst[kind], tv)
     assert worst["replace-one"] == Fraction(1, n)
-    assert worst["added"] == Fraction(1, n + 1)  # n is the smaller of the two sizes
+    assert worst["added"] == Fraction(1, n + 1)  # the data set with the added record has n + 1 records
     if n > 1:
         assert worst["removed"] == Fraction(1, n)
-    event = max(  # no event gives more
+    event = max(  # the largest difference over all events
         sum(p[list(e)]) - sum(q[list(e)])
         for x in histograms(3, n)
         for y in neighbours(x, adjacency="replace-one")
@@ -190,9 +190,9 @@ def test_laplace_noise_in_the_accountant():
 
 @pytest.mark.verifies("berthier2019:def2.2", "berthier2019:prop2.7")
 def test_renyi_curves_and_their_conversion_in_numbers():
-    """Laplace noise has the Renyi curve of a quadrature, and the conversion returns the least epsilon over real orders.
+    """The Renyi curve of Laplace noise equals a quadrature. The conversion gives the least epsilon over real orders.
 
-    The least value over the curve R alpha is the only one in its neighbourhood.
+    For the curve R alpha, neighbouring orders give larger values.
     """
     curve = rdp.laplace(np.array([2.0]), scale=1)[0]
     assert curve == pytest.approx(0.619123629998593, rel=1e-14)
@@ -214,9 +214,9 @@ def test_renyi_curves_and_their_conversion_in_numbers():
 
 @pytest.mark.verifies("berthier2019:def2.1")
 def test_that_epsilon_holds_with_probability_1_less_delta_is_more_than_is_needed():
-    """ "Epsilon holds with probability 1 - delta" asks for more than DP: the loss exceeds 1 with probability 0.3085.
+    """'Epsilon holds with probability 1 - delta' asks for more than DP: the loss exceeds 1 with probability 0.3085.
 
-    The laws are N(0, 1) and N(1, 1) at epsilon = 1, and delta is 0.1269.
+    The laws are N(0, 1) and N(1, 1), epsilon is 1, and delta is only 0.1269.
     """
     loss_above = stats.norm.sf(1.5, loc=1)  # the loss at x is x - 1/2, with x from N(1, 1)
     assert loss_above == pytest.approx(0.308537539, abs=1e-9)
@@ -251,7 +251,7 @@ def test_delta_of_gaussian_noise(eps, sigma, value):
 
 @pytest.mark.verifies("berthier2019:prop2.2")
 def test_log_delta_to_all_digits_however_small():
-    """log delta is correct to all digits at any size, by eighty digits for random epsilon and noise.
+    """log delta is correct to all digits for any delta, compared with eighty digits for random epsilon and noise.
 
     The smallest delta is below e^-100,000.
     """
@@ -333,7 +333,7 @@ def test_the_gaussian_mechanism_draws_its_law():
 @pytest.mark.verifies("berthier2019:rr")
 @pytest.mark.parametrize("p, eps", [(0.5, 1.09861228866811), (0.75, 1.94591014905531), (0.9, 2.94443897916644)])
 def test_epsilon_of_randomised_response(p, eps):
-    """Randomised response has the epsilon of the two coins enumerated in fractions, log(3) for fair coins."""
+    """The epsilon of randomised response equals that of enumerated coins, in fractions; it is log(3) for fair coins."""
     truth = Fraction(p).limit_denominator(100)
     yes = {truth_is: truth * truth_is + (1 - truth) / 2 for truth_is in (0, 1)}  # P[answer yes]
     ratios = [yes[1] / yes[0], (1 - yes[0]) / (1 - yes[1])]
@@ -419,7 +419,7 @@ def test_randomised_response_in_the_accountant():
 
 @pytest.mark.verifies("berthier2019:rr")
 def test_asking_a_fresh_sample_costs_less():
-    """Asking one of four people costs less: the divergence of the two mixtures of answers is below the curve.
+    """If we ask one of four people, the divergence of the two mixtures of answers is below the curve.
 
     This holds at every order.
     """
@@ -429,7 +429,7 @@ def test_asking_a_fresh_sample_costs_less():
     orders = np.arange(2, 65)
     whole = rr.randomised_response_curve(orders, truth=0.5)
     yes, no = rr.randomised_response_laws(truth=0.5)
-    mixed = 0.25 * yes + 0.75 * no  # the person asked is the one who differs, or one of the others, who say no
+    mixed = 0.25 * yes + 0.75 * no  # either the person who differs is asked, or another person, who says no
     exact = [max(renyi(mixed, no, alpha=a), renyi(no, mixed, alpha=a)) for a in orders]
     curve = one_step(asked, orders, bound)
     assert (exact < curve).all()

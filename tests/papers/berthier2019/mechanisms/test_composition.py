@@ -13,7 +13,7 @@ from nfa.papers.berthier2019.mechanisms import composition
 from nfa.privacy.divergences import hockey_stick
 
 INF = math.inf
-VECTORS = [  # epsilon, k, delta', Theorem 2.1, and the best possible epsilon
+VECTORS = [  # epsilon, k, delta', the epsilon of Theorem 2.1, the best possible epsilon
     (0.1, 30, 1e-5, 2.9437736391054, 2.11015442224),
     (0.1, 100, 1e-5, 5.8502350929446, 4.30679137252),
     (0.01, 1000, 1e-6, 1.7627598071108, 1.36544670999),
@@ -96,7 +96,10 @@ def test_from_how_many_releases_on_theorem_2_1_pays(eps, slack, k):
 
 @pytest.mark.verifies("berthier2019:thm2.1")
 def test_without_a_slack_the_theorem_says_nothing():
-    """Without a slack, the theorem gives no bound: epsilon' grows to infinity as delta' falls to 0, so 0 is refused."""
+    """Without a slack, the theorem gives no bound.
+
+    epsilon' grows to infinity as delta' falls to 0, so 0 is refused.
+    """
     totals = [composition.advanced_composition(epsilon=0.1, k=5, delta_slack=10.0**-n)[0] for n in (1, 10, 100, 300)]
     assert totals == sorted(totals)
     assert totals[-1] > 8
@@ -129,8 +132,8 @@ def test_best_composition_is_the_divergence_of_all_outcomes_enumerated():
 def test_no_adaptive_pair_of_private_releases_exceeds_the_best_composition_or_the_sum():
     """No adaptive pair of private releases exceeds the best composition or the sum of the epsilons.
 
-    The mechanisms are random, on two data sets. The second depends on the first's output. Both are scaled to their
-    epsilons.
+    The mechanisms are random, on two data sets. The second mechanism depends on the output of the first. Both are
+    scaled to their epsilons.
     """
     rng = np.random.default_rng(41)
 
@@ -138,7 +141,7 @@ def test_no_adaptive_pair_of_private_releases_exceeds_the_best_composition_or_th
         """Two laws on three outcomes that are within epsilon of each other, in both orders."""
         q = rng.dirichlet(np.ones(3))
         p = q * np.exp(eps * rng.uniform(-1, 1, 3) / 2)
-        return p / p.sum(), q  # the normaliser is within e^(+-eps/2), so the ratio is within e^(+-eps)
+        return p / p.sum(), q  # the sum of p is within e^(+-eps/2), so the ratio of the two laws is within e^(+-eps)
 
     for _ in range(200):
         first, second = rng.uniform(0.05, 1.5, 2)
@@ -163,7 +166,7 @@ def test_one_release_is_composed_with_nothing():
 
 
 def test_the_best_epsilon_of_two_large_ones():
-    """The best epsilon of two releases of 10 each, with a small slack, is just below 20, as solved at 40 digits."""
+    """Two releases of epsilon 10 each with a small slack have a best epsilon just below 20, as solved at 40 digits."""
     with mp.workdps(40):
         right = mp.e**10 / (1 + mp.e**10)
         best = mp.log((1 - mp.mpf("1e-6") / right**2) * mp.e**20)  # delta is right^2 (1 - e^(best - 20)) from 0 to 20

@@ -50,7 +50,7 @@ def test_no_coupling_agrees_more_often():
 
 @pytest.mark.verifies("berthier2019:def-tv")
 def test_a_delta_far_below_one_over_n_leaves_no_use():
-    """With a delta far below 1/n, no use is left: releasing each record with probability delta attains the bound.
+    """A delta far below 1/n leaves no use. Releasing each record with probability delta attains the bound.
 
     It attains the bound up to second order.
     """
@@ -85,7 +85,7 @@ def test_the_printed_laplace_scale_gives_away_more_than_claimed(shift, delta, pr
         ends = [-60 * b - 5, 0, mp.mpf(shift) / 2, shift, shift + 60 * b + 5]
         assert float(mp.quad(gap, ends)) == pytest.approx(printed_tv, rel=1e-11)
     assert printed_tv > 6 * delta
-    event = laplace_law(0, b).cdf(shift / 2) - laplace_law(shift, b).cdf(shift / 2)  # event: below the middle
+    event = laplace_law(0, b).cdf(shift / 2) - laplace_law(shift, b).cdf(shift / 2)  # outputs below the middle
     assert event == pytest.approx(printed_tv, rel=1e-9)
 
 
@@ -108,7 +108,7 @@ def test_the_corrected_laplace_scale_holds_and_no_smaller_one_does(delta, scale)
 def test_the_printed_scale_holds_for_small_sensitivities_only():
     """The printed scale suffices only for sensitivities up to 2 log(1 - delta)^2 / delta: 0.02020185 at delta = 0.01.
 
-    For a sensitivity of 1, it suffices from delta = 0.3365 on.
+    For a sensitivity of 1, the scale suffices from delta = 0.3365 on.
     """
 
     def excess(shift, delta):
@@ -140,7 +140,7 @@ def test_laplace_noise_in_the_plane(shift, exact):
 def test_the_gap_between_densities_in_the_plane_is_not_what_the_appendix_says():
     """The gap between densities in the plane exceeds the appendix's claim: we compute 2.379 instead of at most 0.5.
 
-    This is A.3 at d = 2, b = 0.1, distance 0.01. Without a factor 1/(2b), the gap is 0.476.
+    We test A.3 at d = 2, b = 0.1 and distance 0.01. Without a factor 1/(2b), the gap is 0.476.
     """
     b, shift = 0.1, 0.01
     x = np.arange(-0.5, 0.5, 0.001)
@@ -150,7 +150,7 @@ def test_the_gap_between_densities_in_the_plane_is_not_what_the_appendix_says():
     assert along * other == pytest.approx(2.37906, abs=1e-4)
     claimed = shift / (2 * b**2)
     assert claimed == pytest.approx(0.5)
-    assert along == pytest.approx(0.476, abs=1e-3)  # the displayed density lacks a factor; it is below
+    assert along == pytest.approx(0.476, abs=1e-3)  # the displayed density lacks a factor: below 0.5
     assert integrate.quad(lambda x: math.exp(-abs(x) / b), -8, 8, points=[0])[0] ** 2 == pytest.approx(0.04, rel=1e-9)
 
 
@@ -206,9 +206,10 @@ def test_no_channel_increases_a_divergence():
 
 @pytest.mark.verifies("berthier2019:prop2.3")
 def test_a_map_of_laws_may_tell_apart_what_no_map_of_outputs_can():
-    """A map of laws may separate what no map of outputs can: f(mu) is one point mass if mu is A(x), and else another.
+    """A map of laws may separate laws that no map of outputs can separate.
 
-    Then the total variation becomes 1 for any earlier value.
+    If mu is A(x), then f(mu) is one point mass, and otherwise another. So the total variation becomes 1 for any earlier
+    value.
     """
     p, q = np.array([0.51, 0.49]), np.array([0.49, 0.51])
     assert total_variation(p, q) == pytest.approx(0.02)
@@ -250,9 +251,9 @@ def test_total_variations_add_up_at_most_over_adaptive_releases():
 
 @pytest.mark.verifies("berthier2019:thm2.2")
 def test_product_events_alone_do_not_give_the_total_variation():
-    """Product events alone do not give the total variation, which is a gap of the proof.
+    """Product events alone do not give the total variation. This is a gap in the proof.
 
-    The uniform laws on {00, 11} and on {01, 10} differ by 1/2 on products of events, and by 1 on events.
+    The uniform laws on {00, 11} and on {01, 10} differ by 1/2 on products of events, and by 1 on all events.
     """
     p, q = np.array([[0.5, 0], [0, 0.5]]), np.array([[0, 0.5], [0.5, 0]])
     events = [list(e) for k in range(3) for e in itertools.combinations(range(2), k)]
@@ -266,7 +267,7 @@ def test_composition_of_gaussian_releases():
     deltas = [0.1, 0.2]
     assert tv.compose_gaussian_tv(deltas) == pytest.approx(0.223606797749979, rel=1e-14)
     assert tv.least_compose_gaussian_tv(deltas) == pytest.approx(0.176936726241879, rel=1e-13)
-    # the two releases in the plane, sigma = 1 and distances 2 delta, on a lattice
+    # the two releases as a law in the plane, summed on a lattice, with sigma = 1 and distances 2 delta
     x = np.arange(-9, 9, 0.02) + 0.01
     lines = [(stats.norm.pdf(x) * 0.02, stats.norm.pdf(x - 2 * d) * 0.02) for d in deltas]
     p, q = (np.outer(lines[0][k], lines[1][k]) for k in (0, 1))
@@ -280,7 +281,8 @@ def test_composition_of_gaussian_releases():
 def test_two_laplace_releases_obey_the_rule_too_and_steps_with_other_parameters_compose():
     """Two Laplace releases also satisfy the rule, and steps with different parameters compose.
 
-    With scale 3 and distance 1, the law of the loss has two atoms and a density between them. Losses add up.
+    With scale 3 and distance 1, the law of the loss has two atoms and a density between them. The losses of two
+    releases add up.
     """
     u = 1 / 3
     kl = integrate.quad(lambda x: math.exp(-abs(x) / 3) / 6 * (abs(x - 1) - abs(x)) / 3, -90, 90, points=[0, 1])[0]
@@ -302,7 +304,9 @@ def test_two_laplace_releases_obey_the_rule_too_and_steps_with_other_parameters_
 
 @pytest.mark.verifies("berthier2019:gauss-tv-comp", "berthier2019:gauss-tv-only")
 def test_an_adaptive_second_release_is_no_worse_and_other_noise_obeys_the_rule_too():
-    """An adaptive second release is no worse, on a lattice, and discrete releases also satisfy the rule: KL <= 2 d^2.
+    """An adaptive second release is no worse, and discrete releases also satisfy the rule: KL <= 2 d^2.
+
+    We sum over a lattice.
 
     The second query's distance depends on the first's output.
     """
@@ -348,7 +352,10 @@ def test_pinsker():
 
 @pytest.mark.verifies("berthier2019:lecam")
 def test_no_test_makes_fewer_errors():
-    """No test has fewer errors than the best test, over all deterministic tests on six outcomes and their mixtures."""
+    """No test makes fewer errors than the best test.
+
+    We try all deterministic tests on six outcomes, and their mixtures.
+    """
     rng = np.random.default_rng(56)
     for trial in range(12):
         p, q = random_laws(rng, 6, zeros=trial % 3 == 0)
@@ -433,16 +440,16 @@ def test_what_epsilon_and_delta_allow_a_test():
     p = np.array([delta, 0, (1 - delta) * right, (1 - delta) * (1 - right)])
     q = np.array([0, delta, (1 - delta) * (1 - right), (1 - delta) * right])
     assert total_variation(p, q) == pytest.approx(testing.dp_to_tv(epsilon=eps, delta=delta), rel=1e-14)
-    false_positive, true_positive = (rates[1:] for rates in testing.roc_of_laws(p, q))  # without the test answering 0
+    false_positive, true_positive = (rates[1:] for rates in testing.roc_of_laws(p, q))  # without the constant test 0
     assert 1 - true_positive == pytest.approx(testing.dp_trade_off(false_positive, epsilon=eps, delta=delta), abs=1e-14)
     assert testing.dp_trade_off([0.0, 0.5], epsilon=1e4).tolist() == [1.0, 0.0]
 
 
 @pytest.mark.verifies("berthier2019:eps10")
 def test_what_epsilon_10_means():
-    """epsilon = 10 allows a ratio of densities up to 22,026; one random answer attains it.
+    """epsilon = 10 allows a ratio of densities up to 22,026, and one random answer attains this ratio.
 
-    This answer is then identified except 5 times in 10^5.
+    From this answer, the data set is guessed correctly except 5 times in 10^5.
     """
     right = math.exp(10) / (1 + math.exp(10))
     p, q = np.array([right, 1 - right]), np.array([1 - right, right])

@@ -1,4 +1,4 @@
-"""Figures 3, 4, 6, 7 and 8 of Berthier (2019), run: the contraction pictures and the variance with noise feedback."""
+"""Runs of Figures 3, 4, 6, 7 and 8 of Berthier (2019): the contraction and the variance with noise feedback."""
 
 from fractions import Fraction
 
@@ -51,7 +51,7 @@ def test_figures_are_found_by_their_alias_and_by_the_statement(name):
 def test_no_gap_is_above_the_bound_and_the_worst_pair_is_on_it(case, few_pairs):
     """No gap exceeds the bound, and the worst pair attains it.
 
-    The bound uses exact fractions, one step at a time, and the worst pair uses the real loop.
+    We compute the bound in exact fractions, one step at a time, and the worst pair with the training loop.
     """
     rows = gap_rows(case)
     gamma, beta, mu = (Fraction(str(v)) for v in (CASES[case].gamma, CASES[case].beta, CASES[case].mu))
@@ -106,8 +106,8 @@ def test_the_losses_are_what_the_bound_asks_for(case):
 def test_the_curves_of_privacy_are_those_of_gaussians_on_the_worst_gap():
     """The privacy curves are those of Gaussians at the worst gap.
 
-    In the strongly convex case, the curve is the divergence of order 2 of N(gap, 1) from N(0, 1), by a quadrature of
-    its exponential. In the convex and the non-convex case, it is 4 at the last record.
+    In the strongly convex case, the curve is the divergence of order 2 of N(gap, 1) from N(0, 1). We compute its
+    exponential by quadrature. In the convex and the non-convex case, the curve is 4 at the last record.
     """
     grid = np.linspace(-12, 16, 40001)
     curve = privacy_curves("strongly convex")["noise N(0, 1) on the output"]
@@ -137,8 +137,8 @@ def test_the_rows_are_the_recorded_numbers():
 def test_variances_by_impulses_are_those_of_simulated_runs():
     """Variances by impulses equal those of 40,000 simulated runs.
 
-    12 comparisons at 5 standard errors have a false alarm below 1e-5. A variance that is 9.8 of them, or 7 %, off is
-    missed with probability 1e-6.
+    There are 12 comparisons at 5 standard errors. The probability of a false alarm is below 1e-5. An error of 9.8
+    standard errors (7 % of a variance) is missed with probability 1e-6.
     """
     noise = 1.3 * np.random.default_rng(9).standard_normal((6, 40_000))
     for feedback in (False, True):

@@ -63,9 +63,9 @@ def one_record(problem, x, y):
 @pytest.mark.verifies("berthier2019:erm")
 @LOSSES
 def test_gradients_and_curvature_are_the_differences_of_the_loss_written_by_hand(loss):
-    """Gradients and curvature are the differences of a loss that is written by hand from its definition.
+    """Gradients and curvature equal central differences of a loss that the test computes from its definition.
 
-    The loss is computed record by record, in extended precision. The differences are central.
+    The test computes the loss record by record, in extended precision.
     """
     problem = draw(loss)
     theta = np.array([0.3, -1.1, 0.7])
@@ -120,7 +120,7 @@ def test_the_constants_are_attained():
 def test_a_regularised_gradient_is_no_multiple_of_the_record_and_has_no_bound():
     """A regularised gradient is no multiple of the record and is unbounded.
 
-    The report's remark and its bound L hold for the part that depends on the record.
+    The report's remark and its bound L hold only for the part that depends on the record.
     """
     plain, ridge = draw("logistic", lam=0.0), draw("logistic", lam=0.2)
     theta = 1e4 * np.array([1.0, -2.0, 0.5])
@@ -240,7 +240,7 @@ def test_the_noise_moves_the_minimiser_by_at_most_its_norm_over_the_strong_conve
 def test_without_strong_convexity_the_noise_can_take_the_minimiser_away_and_a_regulariser_gives_it_back():
     """Without strong convexity, noise can move the minimiser to infinity, and a regulariser prevents this.
 
-    For two equal records (1, 0), the loss is constant along (0, 1), so with noise the objective decreases forever.
+    For two equal records (1, 0), the loss is constant along (0, 1). So with noise, the objective has no lower bound.
     """
     settings = {"loss": "least-squares", "x": np.array([[1.0, 0], [1, 0]]), "y": np.ones(2), "x_bound": 1.0}
     eta = np.array([0.0, 0.3])
@@ -256,7 +256,7 @@ def test_without_strong_convexity_the_noise_can_take_the_minimiser_away_and_a_re
 def test_in_one_dimension_with_a_quadratic_loss_the_release_is_the_mean_with_laplace_noise():
     """In one dimension with a quadratic loss, the release is the mean with Laplace noise, and epsilon is exact.
 
-    A scalar search of a library computes the minimiser, and a ratio on a grid its law.
+    A library's scalar search computes the minimiser. We compute epsilon from a ratio of densities on a grid.
     """
     rng, x, R, b = np.random.default_rng(1), np.array([0.0, 0.4, 1.0, 0.9]), 1.0, 0.5
     problem = Problem(loss="least-squares", x=np.ones((4, 1)), y=x, lam=0.0, x_bound=1.0, y_bound=R)
@@ -277,10 +277,11 @@ def test_in_one_dimension_with_a_quadratic_loss_the_release_is_the_mean_with_lap
 @pytest.mark.verifies("berthier2019:objpert")
 @pytest.mark.parametrize("law", ["entries", "norm"])
 def test_the_two_laws_of_the_noise_and_their_size(law):
-    """The two laws of the noise have their size: d b, by the mean of |eta|_1 or of |eta|_2.
+    """The noise has the mean size d b under both laws, measured by |eta|_1 or by |eta|_2.
 
-    |eta|_1 is for independent entries, and |eta|_2 for a norm. The mean is over 1000 draws. At 5 standard errors, the
-    false alarm is 6e-7. A mean size that is 9.8 of them, or 18 %, off is missed with probability 1e-6.
+    |eta|_1 is for the law with independent entries, and |eta|_2 for the law of the norm. The mean is over 1000 draws.
+    We allow 5 standard errors, so a false alarm has probability 6e-7. An error of 9.8 standard errors (18 % of the
+    mean) is missed with probability 1e-6.
     """
     problem = Problem(loss="least-squares", x=np.eye(3), y=np.zeros(3), lam=0.5, x_bound=1.0)
     rng = np.random.default_rng(0)
@@ -398,7 +399,7 @@ def test_the_gap_of_two_passes_is_within_the_bound_at_every_step(loss):
 
 @pytest.mark.verifies("berthier2019:outpert")
 def test_clipped_steps_do_not_contract_and_end_further_apart_than_the_bound():
-    """Clipped steps do not contract, and their ends are further apart than the bound.
+    """Clipped steps do not contract. The last iterates of a pair are further apart than the bound.
 
     The losses are (theta - x)^2 / 2 from 0. Far from its record, a clipped step moves by gamma L for any theta.
     """
@@ -415,7 +416,7 @@ def test_clipped_steps_do_not_contract_and_end_further_apart_than_the_bound():
     assert abs(pair[0] - pair[1])[-1] > 2.5 * bounds[0]
     free = simulate_pair(steps(9.0, np.inf), steps(-9.0, np.inf), theta0=np.zeros(1), gamma=gamma)
     gaps = abs(free[0] - free[1])[1:, 0]
-    np.testing.assert_allclose(gaps, 18 * gamma * rho ** np.arange(n), rtol=1e-12)  # it contracts, and no L is needed
+    np.testing.assert_allclose(gaps, 18 * gamma * rho ** np.arange(n), rtol=1e-12)  # unclipped, without L
 
 
 @pytest.mark.verifies("berthier2019:outpert", "berthier2019:fig3")
@@ -518,7 +519,7 @@ def test_the_printed_variance_is_too_small_for_epsilon_above_1():
     assert divergence(2, 1, printed) == pytest.approx(4, rel=1e-9)  # instead of 2
     printed = claimed_output_variance(alpha=2, sensitivity=1, epsilon=0.5)
     assert printed == 4
-    assert divergence(2, 1, printed) == pytest.approx(0.25, rel=1e-9)  # sufficient, and more noise than needed
+    assert divergence(2, 1, printed) == pytest.approx(0.25, rel=1e-9)  # sufficient, but more than needed
     # The printed variance gives epsilon^2, for every sensitivity.
     for alpha, s, target in ((2, 3, 2), (3, 0.5, 1.5)):
         printed = claimed_output_variance(alpha=alpha, sensitivity=s, epsilon=target)
@@ -560,7 +561,7 @@ def test_with_the_same_noise_two_passes_never_part_but_where_their_records_diffe
 
 @pytest.mark.verifies("berthier2019:gradpert")
 def test_a_longer_step_stretches_distances():
-    """A learning rate above 2 / beta stretches distances: 2.1 / beta on beta u^2 / 2 stretches 1.1 times.
+    """A learning rate above 2 / beta stretches distances: the rate 2.1 / beta on beta u^2 / 2 stretches them 1.1 times.
 
     So the bound 2 / beta is sharp. A loss need not be strongly convex.
     """

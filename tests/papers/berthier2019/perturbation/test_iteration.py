@@ -50,7 +50,7 @@ SETTINGS = [
 @pytest.mark.verifies("berthier2019:shifted-renyi", "ours:shifted-gaussian")
 @pytest.mark.parametrize("distance, z, alpha, value", [(1, 0.4, 2, 0.36), (1.5, 0.5, 3, 1.5)])
 def test_shifted_divergence_is_the_best_of_all_transport_plans(distance, z, alpha, value):
-    """The shifted divergence is the best over all transport plans, on a grid of cells of size z (the ledger's R38).
+    """The shifted divergence is the least over all transport plans, on a grid of cells of size z (the ledger's R38).
 
     The closed form is the same on this grid.
     """
@@ -83,7 +83,7 @@ def test_noise_reduces_the_shift_of_gaussians_exactly():
 def test_noise_reduces_the_shift_of_random_laws():
     """Noise reduces the shift of random laws on the integers, with moves by whole cells and two-sided geometric noise.
 
-    R_alpha is the divergence of one move.
+    R_alpha is the divergence of the noise from the noise moved by one cell.
     """
     rng, nearest, k = np.random.default_rng(33), 0.0, np.arange(-30, 31)
     for trial in range(21):
@@ -92,7 +92,7 @@ def test_noise_reduces_the_shift_of_random_laws():
         cost = math.log(np.sum(noise[:-1] ** alpha * noise[1:] ** (1 - alpha))) / (alpha - 1)
         mu, nu = rng.dirichlet(np.full(4, 0.5)), rng.dirichlet(np.full(4, 2.0))
         noisy = [np.bincount(np.clip(np.arange(64) - 27, 0, 9), np.convolve(law, noise)) for law in (mu, nu)]
-        for z in (0, 1):  # mass beyond ten cells is put on the outer cells, which increases no distance
+        for z in (0, 1):  # mass beyond ten cells moves to the outer cells, and this increases no distance
             low, _ = shifted_by_plans(*noisy, z, alpha)
             _, high = shifted_by_plans(mu, nu, z + 1, alpha)
             assert low <= high + cost + 1e-9
@@ -104,7 +104,7 @@ def test_noise_reduces_the_shift_of_random_laws():
 def test_lipschitz_steps_of_random_laws():
     """Lipschitz steps of random laws satisfy the bound on shifted divergences.
 
-    psi doubles distances, C = 2, and psi' is at most s = 1 cell away from it.
+    psi doubles distances, so C = 2, and psi' is at most s = 1 cell away from psi.
     """
     rng, nearest = np.random.default_rng(34), 0.0
     for trial in range(21):
@@ -132,7 +132,7 @@ def test_the_shift_after_a_step_is_attained(z, C, s):
 
 @pytest.mark.verifies("berthier2019:lem3.4")
 def test_a_step_without_a_lipschitz_constant_may_lose_everything():
-    """A step without a Lipschitz constant may lose everything: it moves two points closer than z far apart.
+    """A step without a Lipschitz constant has no bound: it can move two points closer than z far apart.
 
     The shifted divergence rises from 0 above any bound.
     """
@@ -175,7 +175,7 @@ def test_theorem_3_5_on_affine_steps_of_all_kinds():
 def test_theorem_3_6(alpha, L, sigma, C, n, t, bound, exact):
     """Theorem 3.6 has the closed form that the quadratic program with z >= 0 gives (R22, R23, E-I).
 
-    Affine steps attain it only at t = 1.
+    Affine steps attain the closed form only at t = 1.
     """
     closed = float(rdp_iteration(alpha, L, sigma, C, n, t))
     assert closed == pytest.approx(bound, rel=1e-12)
@@ -269,7 +269,7 @@ def test_a_non_convex_pass_stays_below_the_bounds(sigma):
 def test_what_clipping_does_to_the_lipschitz_constant():
     """With clipped gradients of a convex quadratic in the plane, steps may expand, but by at most 1 + gamma beta.
 
-    So C = 1 for convex losses needs gradients that are bounded without a clip. The report's C does not need this.
+    So the constant C = 1 for convex losses needs gradients that are bounded without a clip. The report's C does not.
     """
     H, L = np.diag([1.0, 100.0]), 0.1
     gamma = 1 / 100
@@ -287,9 +287,9 @@ def test_what_clipping_does_to_the_lipschitz_constant():
 
 @pytest.mark.verifies("berthier2019:sec3.3.2-mean", "berthier2019:weak-convexity", "berthier2019:lem3.1")
 def test_the_three_averages_at_the_recorded_numbers():
-    """The three averages have the ledger's values (R25, E-M): the softmax is below the doubled mean if this is allowed.
+    """The three averages have the ledger's values (R25, E-M).
 
-    Otherwise, the softmax can be larger.
+    If sigma permits the doubled mean, the softmax is below it. Otherwise, the softmax can be larger.
     """
     value = {m: float(rdp_shuffled_epoch(2, 1, 2, 1.001, 1000, method=m)) for m in ("softmax", "mean", "max")}
     assert value == pytest.approx({"softmax": 0.009675578021636, "mean": 0.0172755484, "max": 1.0}, rel=1e-8)
@@ -403,7 +403,7 @@ def test_the_rates_of_the_sum():
 
 @pytest.mark.verifies("berthier2019:prop3.1")
 def test_the_printed_rates_beside_the_sum_that_the_proof_bounds():
-    """The printed rates compared with the sum S in the proof: log n / sqrt n is above S from n = 5 on.
+    """We compare the printed rates with the sum S in the proof: log n / sqrt n is above S from n = 5 on.
 
     log n / n is below S for every n, by 20 % at 1000.
     """
@@ -456,8 +456,8 @@ def test_proposition_3_1_holds_in_the_limit_without_a_condition_on_sigma():
 def test_proposition_3_1_holds_where_we_say_it_does():
     """Proposition 3.1 holds under our condition on sigma.
 
-    The smallest allowed sigma has y = (alpha - 1) 2 alpha L^2 / sigma^2 = 1, and the largest ratio. We compute this
-    ratio below n = 110, and use the inequalities of the proof from there on.
+    At the smallest allowed sigma, y = (alpha - 1) 2 alpha L^2 / sigma^2 is 1, and the ratio is largest. We compute this
+    ratio below n = 110. From n = 110 on, we use the inequalities of the proof.
     """
     for rate, power, smallest in (("1/sqrt(n)", 0.5, 2), ("1/n", 1.0, 4)):
         for n in range(2, 110):

@@ -1,4 +1,4 @@
-"""Noise feedback (Berthier 2019, Section 3.4): the rule, the laws of its iterates, and what they protect."""
+"""Noise feedback (Berthier 2019, Section 3.4): the rule, the laws of its iterates, and their privacy."""
 
 import math
 from dataclasses import replace
@@ -56,7 +56,7 @@ def unrolled(a, gamma, feedback, first=0):
     push = (lambda u, v: u @ v) if np.ndim(a[0]) else (lambda u, v: u * v)
     coefficients = []
     for k in range(first, len(a) + 1):
-        held = -eye if k > 0 else 0 * eye  # eta_k enters theta_k; eta_0 enters only where it is subtracted
+        held = -eye if k > 0 else 0 * eye  # theta_k contains -eta_k; eta_0 enters only through the feedback
         for t in range(max(k, 0), len(a)):  # theta_{t+1} = (1 - gamma a_t) theta_t - eta_{t+1} + eta_t
             held = push(eye - gamma * a[t], held) + (eye if feedback and t == k else 0 * eye)
         coefficients.append(held)
@@ -92,7 +92,7 @@ def test_the_mean_is_the_path_without_noise():
 def test_the_printed_recursion_is_far_below_the_variance():
     """The printed recursion is far below the true variance: 0.076 to 0.82 instead of 1.69 to 2.10.
 
-    If eta_0 is drawn too, as one line says, S_1 = 2 sigma^2, which is even further off.
+    If eta_0 is drawn too, as one line says, S_1 is 2 sigma^2. This value is even further from the printed one.
     """
     printed = claimed_feedback_covariances(column(A), **ROW)[1:, 0, 0]
     np.testing.assert_allclose(printed, PRINTED, rtol=2e-6)
@@ -129,8 +129,8 @@ def test_in_three_dimensions_with_matrices_that_do_not_commute():
 def test_simulated_updates_have_these_variances_and_means(scheme):
     """100,000 simulated paths of the printed update have these variances and means.
 
-    12 comparisons at 5 standard errors have a false alarm below 1e-5. A variance that is 9.8 of them, or 4.4 %, off is
-    missed with probability 1e-6.
+    There are 12 comparisons at 5 standard errors. The probability of a false alarm is below 1e-5. An error of 9.8
+    standard errors (4.4 % of a variance) is missed with probability 1e-6.
     """
     rng, N = np.random.default_rng(11), 100_000
     theta, before = np.full(N, 2.0), np.zeros(N)
@@ -146,7 +146,7 @@ def test_simulated_updates_have_these_variances_and_means(scheme):
 
 @pytest.mark.verifies("berthier2019:prop3.2")
 def test_noise_on_the_gradient_is_gamma_times_smaller_on_the_iterate():
-    """Noise on the gradient is gamma times smaller on the iterate, by unrolling the two readings.
+    """Noise on the gradient is multiplied by gamma on the iterate. We unroll the two readings.
 
     The sentence puts noise on the gradient, and the display puts it on the iterate.
     """
@@ -164,7 +164,7 @@ def test_noise_on_the_gradient_is_gamma_times_smaller_on_the_iterate():
 @given(seed=st.integers(0, 10**6))
 @settings(derandomize=True, deadline=None, max_examples=40)
 def test_with_feedback_too_the_variance_is_at_least_that_of_the_noise(seed):
-    """With feedback, too, the variance is at least that of the noise, for any gamma, with gamma |a| < 1 or not.
+    """With feedback, too, the variance is at least that of the noise, for any gamma (also if gamma |a| >= 1).
 
     We use the unrolled maps instead of the recursion.
     """
@@ -184,7 +184,7 @@ def test_with_feedback_too_the_variance_is_at_least_that_of_the_noise(seed):
 def test_the_statement_as_printed_fails_at_every_step():
     """The statement as printed fails at every step: the printed variances are below sigma^2 at all six steps.
 
-    The report says 'Not true for the second'. The true variances are below sigma^2 at no step.
+    The report says 'Not true for the second'. The true variances are at least sigma^2 at every step.
     """
     printed = claimed_feedback_covariances(column(A), **ROW)[1:, 0, 0]
     real = SIGMA2 * np.array([sum(c**2 for c in unrolled(A[:T], GAMMA, True, 1)) for T in range(1, 7)])
@@ -195,9 +195,9 @@ def test_the_statement_as_printed_fails_at_every_step():
 
 @pytest.mark.verifies("berthier2019:sec3.4.3")
 def test_fixed_points_and_what_twenty_steps_hide():
-    """The fixed points of three recursions, and what twenty steps hide: gamma a = 0.1, sigma = 1, last gap 1.
+    """The three recursions have these fixed points, and twenty steps cost this much: gamma a = 0.1, sigma = 1, gap 1.
 
-    The gap is in the last record.
+    Only the last record differs, so the gap is in the last step.
     """
     a = column([0.2] * 400)
     recursions = (affine_covariances, corrected_feedback_covariances, claimed_feedback_covariances)
@@ -209,7 +209,7 @@ def test_fixed_points_and_what_twenty_steps_hide():
         for S in (recursion(a[:20], gamma=0.5, sigma=1.0)[-1, 0, 0] for recursion in recursions)
     ]
     np.testing.assert_allclose(spent, (0.192851, 0.950868, 9.64253), rtol=3e-6)
-    assert spent[1] / spent[0] == pytest.approx(4.93, abs=0.005)  # the cost of privacy; 50 by the printed recursion
+    assert spent[1] / spent[0] == pytest.approx(4.93, abs=0.005)  # 50 by the printed recursion
     assert spent[1] < renyi_gaussian(1.0, 1.0, 0.0, 1.0, alpha=2)  # less than with the noise of the last step alone
 
 
@@ -238,7 +238,7 @@ def test_given_all_iterates_before_the_next_is_the_sum_of_all_gradients_under_fr
 def test_given_the_last_iterate_alone_the_noise_is_gaussian_for_affine_and_not_for_logistic_gradients():
     """Given the last iterate alone, the noise is Gaussian for affine gradients, but not for logistic ones.
 
-    theta_2 = s_2 - eta_2, with s_2 = theta_0 - gamma (g_0 + g_1) from theta_1, and the noise is eta_2 - eta_3. Because
+    theta_2 = s_2 - eta_2, and s_2 = theta_0 - gamma (g_0 + g_1) depends on theta_1. The noise is eta_2 - eta_3. Because
     eta_3 is Gaussian and independent, the noise has the fourth cumulant of eta_2 given theta_2. The law of theta_1 is
     on a grid. A simulation of the printed update near theta_2 = 1 gives the same cumulant within a fifth of it.
     """
@@ -286,7 +286,7 @@ def last_iterate_law(problem, order, gamma, sigma, grid):
 @pytest.mark.verifies("berthier2019:sec3.4.3", "ours:last-iterate")
 @pytest.mark.parametrize("order", [(0, 1), (1, 0), "shuffled"])
 def test_the_last_iterate_of_a_convex_pass_is_protected_as_by_noise_on_the_output(order):
-    """The last iterate of a convex pass is protected as by noise on the output, by quadrature.
+    """Feedback protects the last iterate of a convex pass as well as noise on the output does, by quadrature.
 
     The losses are logistic in one dimension, so the gradients are not affine. The record that differs comes first or
     last.
@@ -331,7 +331,8 @@ def linear(rng):
 def test_trained_by_the_loop_every_iterate_is_the_printed_update(noise_on):
     """In training by the loop, every iterate is the printed update, computed by hand.
 
-    The update is theta_{t+1} = theta_t - gamma grad - eta_{t+1} + eta_t. The noise is drawn again from the streams.
+    The update is theta_{t+1} = theta_t - gamma grad - eta_{t+1} + eta_t. The test draws the same noise again from the
+    run's random streams.
     """
     rng, streams, gamma, sigma = np.random.default_rng(0), Streams(3), 0.25, 0.7
     x, y = rng.standard_normal((6, 3)), rng.standard_normal((6, 2))
@@ -360,8 +361,8 @@ def test_trained_by_the_loop_every_iterate_is_the_printed_update(noise_on):
 def test_runs_of_the_rule_have_the_corrected_variance():
     """400 runs of the rule with three steps have the corrected variance.
 
-    We compare the mean variance of 4 x 2 entries 3 times. At 5 standard errors, the false alarm is 2e-6. A variance
-    that is 9.8 of them off is missed with probability 1e-6.
+    We compare the mean variance of 4 x 2 entries 3 times. We allow 5 standard errors, so a false alarm has probability
+    2e-6. An error of 9.8 standard errors is missed with probability 1e-6.
     """
     x = np.random.default_rng(1).standard_normal((2, 1))
     second = np.array([[x[0, 0] ** 2, x[0, 0]], [x[0, 0], 1.0]])

@@ -59,8 +59,8 @@ def test_the_noise_of_langevin_dynamics_depends_on_the_learning_rate(gamma, nois
 def test_lemma_3_1_is_the_stronger_one_where_both_are_allowed(n, of_mean, of_largest):
     """If both bounds are allowed, Lemma 3.1 is the stronger one.
 
-    The test writes the divergences of Theorem 3.6. In the regime, the lemma is below twice the mean. Outside the
-    regime, it is near the largest divergence.
+    The test computes the divergences of Theorem 3.6. If the condition on sigma holds, the lemma's value is below twice
+    the mean. Otherwise, it is near the largest divergence.
     """
     C = 1 + 1 / n
     share = np.array([(1 - C**-2) / (1 - C ** (-2 * i)) for i in range(1, n + 1)])
@@ -125,7 +125,8 @@ def test_the_mean_share_grows_with_C():
 def test_feedback_on_the_gradient_converges_and_the_last_iterate_is_private(gamma, std, divergence):
     """With feedback on the gradient, the iterate converges, and the last iterate is private.
 
-    We unroll it as a sum of independent noises: theta = y - eta_T, with a gap of 2 gamma L in the last step, L = 1.
+    We unroll the iterate as a sum of independent noises: theta = y - eta_T. The gap in the last step is 2 gamma L, with
+    L = 1.
     """
     T, sigma = 2000, 2.0
     weights = np.zeros(T + 1)  # coefficients of eta_1 .. eta_T in theta_T
@@ -189,7 +190,7 @@ def test_the_gradient_of_linear_regression():
 def test_the_noise_leaves_a_floor_that_grows_with_the_rate(gamma, floor):
     """With noise, the error has a lower limit that grows with the learning rate; epsilon is the same for all.
 
-    We add squares of the weights of all noises, with N(0, 1) on the gradient of (theta - x)^2 / 2.
+    We add the squared weights of all noises. The noise N(0, 1) is on the gradient of (theta - x)^2 / 2.
     """
     weights = gamma * (1 - gamma) ** np.arange(600.0)
     got = affine_covariances(np.ones((600, 1, 1)), gamma=gamma, sigma=gamma)[-1, 0, 0]
@@ -204,8 +205,8 @@ def test_the_noise_leaves_a_floor_that_grows_with_the_rate(gamma, floor):
 def test_algorithm_1_ends_nearer_at_a_rate_far_below_the_largest():
     """Algorithm 1 ends nearer to the minimum with a rate far below the largest one.
 
-    There are 2,000 coordinates, each starts at 10, with one record at 0 and no clip. The laws of the last iterate are
-    computed from exact fractions.
+    There are 2,000 coordinates, and each starts at 10. There is one record at 0 and no clip. We compute the laws of the
+    last iterate from exact fractions.
     """
     square = {}
     for gamma in (Fraction(1, 10), Fraction(19, 10)):

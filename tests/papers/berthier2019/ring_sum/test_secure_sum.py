@@ -1,4 +1,4 @@
-"""The masked ring sum: secrecy by enumeration, what colluding nodes learn, and what real-valued noise reveals."""
+"""The masked ring sum: secrecy by enumeration, values that colluding nodes learn, and leaks of real-valued noise."""
 
 import itertools
 import math
@@ -59,8 +59,8 @@ def test_what_a_node_sees_depends_on_its_own_number_and_the_sum_alone(node):
 def test_the_neighbours_of_a_node_learn_its_number_together():
     """Together, the neighbours of a node learn its number: of four nodes, 1 and 3 know v_2 - v_1 = x_2.
 
-    So each of their laws belongs to one x_2. Nodes 2 and 3 learn only x_1 + x_4, which the sum reveals. Two nodes of
-    three learn the third's number from the sum.
+    So each law of what nodes 1 and 3 see belongs to one x_2. Nodes 2 and 3 learn only x_1 + x_4, and the sum reveals
+    this anyway. Of three nodes, two learn the number of the third from the sum.
     """
     for x in itertools.product(range(MODULUS), repeat=4):
         _, views = ring_views(np.array(x)[:, None], np.array([3]), MODULUS)
@@ -97,8 +97,8 @@ def test_the_sum_is_that_of_python_integers(modulus):
 def test_the_mask_is_uniform_and_new_for_every_coordinate():
     """The mask is uniform and new for every coordinate: node 2 receives 25 pairs equally often.
 
-    There are 2,500 vectors of two numbers, and a chi2 test with false alarm rate 1e-6. Probabilities that are a quarter
-    off in the mean square are missed with that rate.
+    There are 2,500 vectors of two numbers, and a chi2 test with false alarm rate 1e-6. Probabilities with a relative
+    error of a quarter (root mean square) are missed with probability 1e-6.
     """
     x, rng = np.full((3, 5000), 2), np.random.default_rng(8)
     received = ring_sum(x, MODULUS, rng)[1][1]["received"].reshape(2500, 2)
@@ -147,8 +147,8 @@ def test_a_large_mask_costs_digits(mask, lost):
 def test_no_size_of_a_real_mask_hides_everything_and_costs_nothing(tmp_path):
     """No size of a real mask hides everything and loses no accuracy.
 
-    The sum has two roundings by half a unit in the last place. Its error is within one spacing of floats, and above a
-    third of it.
+    The sum has two roundings by half a unit in the last place. Its error is at most one spacing of floats, and more
+    than a third of a spacing.
     """
     done = reproduce("berthier2019:fig13", out=tmp_path)
     leaks = [row["ours"] for row in done.rows]

@@ -55,7 +55,7 @@ def test_the_two_epsilons_of_the_text():
 
 @pytest.mark.verifies("berthier2019:sec4.5")
 def test_the_two_numbers_leave_one_structure():
-    """The two numbers of the example leave one structure: 6 of 81 ways to end the orders give 7/4 and 4.
+    """Only one structure gives the two numbers of the example: 6 of 81 ways to end the orders give 7/4 and 4.
 
     We enumerate the 81 ways in which the four orders of losses can end. The 6 ways differ only in names.
     """
@@ -97,7 +97,7 @@ def test_total_variation_and_renyi_of_the_toy(replacement, tv, D):
 def test_the_same_with_quadratic_losses_and_noise(sigma, replacement, D):
     """The example also holds for quadratic losses and noise: D_2 from one Gaussian is the log of a sum over pairs.
 
-    The pairs are those of the centres. The laws are by Monte Carlo.
+    The pairs are pairs of centres of the mixture. We estimate the laws by Monte Carlo.
     """
     weights, centres = noisy_toy((1, 2), replacement=replacement)
     assert noisy_toy((1, 1), replacement=replacement) == ([1.0], [0.0])
@@ -119,7 +119,7 @@ def test_the_same_with_quadratic_losses_and_noise(sigma, replacement, D):
     # the mean cosine of a mixture is exp(-variance / 2) times that of the centres
     law, error = np.cos(theta).mean(), np.cos(theta).std() / math.sqrt(100_000)
     expected = math.exp(-(sigma**2)) * float(np.dot(weights, np.cos(centres)))
-    assert abs(law - expected) < 5 * error  # false alarm 6e-7; 9.8 errors are missed with 1e-6
+    assert abs(law - expected) < 5 * error  # false alarm 6e-7; 9.8 standard errors are missed with 1e-6
 
 
 def test_total_variation_with_noise_doubles():

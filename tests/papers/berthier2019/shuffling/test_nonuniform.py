@@ -46,9 +46,9 @@ def test_ternary_divergence_is_its_definition():
 
 @pytest.mark.verifies("berthier2019:lem4.1")
 def test_lemma_4_1_on_finite_mechanisms():
-    """Lemma 4.1 holds on finite mechanisms: c^j times the largest ternary divergence of three records' laws.
+    """Lemma 4.1 holds on finite mechanisms.
 
-    Three data sets differ in record i.
+    The bound is c^j times the largest ternary divergence of three records' laws. Three data sets differ in record i.
     """
     rng, nearest = np.random.default_rng(41), 0.0
     for _ in range(60):
@@ -137,7 +137,7 @@ def test_theorem_4_2_at_the_recorded_numbers(c, z, alpha, bound, with_min):
 def test_the_misprint_of_theorem_4_2(alpha, printed, right, factor):
     """The misprint of Theorem 4.2 (E-H, R20): summed from j = 1, the bound is true but of order c.
 
-    It is hundreds of times the intended bound.
+    The printed bound is hundreds of times the intended bound.
     """
     values = [float(f([alpha], c=1e-3, curve=curve(1))[0]) for f in (printed_nonuniform, subsampled_nonuniform)]
     assert values == pytest.approx([printed, right], rel=1e-8)
@@ -224,7 +224,7 @@ def test_weights_that_depend_on_the_data_void_theorem_4_2():
 
 @pytest.mark.verifies("berthier2019:rem-8sigma")
 def test_from_which_noise_on_the_factor_8_holds():
-    """The factor 8 holds from a noise on: with sensitivity 1, from sigma^2 = 0.7959.
+    """The factor 8 holds if the noise is large enough: with sensitivity 1, from sigma^2 = 0.7959 on.
 
     With sensitivity 2 L, 32 L^2 replaces 8, from sigma^2 = 3.1836 L^2 on.
     """

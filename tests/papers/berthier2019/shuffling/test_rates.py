@@ -15,7 +15,7 @@ A, X = (1, 2, 3), (-1, 0, 2)
 
 
 def by_enumeration(a, x, gamma, passes, replacement, sigma, theta0):
-    """The mean over every sequence of records, in fractions. The noise adds the squares of its weights."""
+    """The mean over every sequence of records, in fractions. The noise contributes the sum of its squared weights."""
     n, goal = len(a), Fraction(sum(p * q for p, q in zip(a, x, strict=True)), sum(a))
     one = itertools.product(range(n), repeat=n) if replacement else itertools.permutations(range(n))
     ways = list(itertools.product(list(one), repeat=passes))
@@ -78,8 +78,8 @@ def test_the_difference_does_not_depend_on_the_noise(sigma, both):
 def test_a_whole_pass_costs_one_release_whatever_the_loss():
     """A whole pass costs one release for any loss: two records, both outputs published.
 
-    The gradients are sin(5 theta), and the opposite for the replaced record. D_2 of the two mixtures over both orders,
-    integrated over the plane, is at most alpha / 2 = 1 at sigma = 2 L.
+    The gradients are sin(5 theta), and -sin(5 theta) for the replaced record. We integrate D_2 of the two mixtures over
+    both orders. At sigma = 2 L, it is at most alpha / 2 = 1.
     """
     sigma = 2.0
 

@@ -1,4 +1,4 @@
-"""The conjectures on SGD with shuffling as printed, the bound behind them with every term, and the accountants."""
+"""The printed conjectures on SGD with shuffling, the bound from which they follow, and the accountants."""
 
 import ast
 import math
@@ -254,10 +254,10 @@ def test_without_the_cap_a_part_of_a_pass_costs_no_more_than_its_share():
 
 
 def divergence_of_a_pass(n, k, alpha, x):
-    """The exact divergence after k steps over n records with gradients -L, one of which was L.
+    """The exact divergence after k steps over n records. Record 0 has the gradient L under D, all others have -L.
 
-    It uses the moments of a mixture. The outputs are N(-L, .)^k under D'. Under D, record 0 is at each of the k places
-    with probability 1 / n.
+    It uses the moments of a mixture. Under D', the k outputs are independent Gaussians with mean -L. Under D, record 0
+    is at each of the k places with probability 1 / n.
     """
     counts = np.array(np.meshgrid(*[range(alpha + 1)] * (k + 1))).reshape(k + 1, -1).T
     counts = counts[counts.sum(axis=1) == alpha]  # how often record 0 is at each place, or at no place
@@ -275,7 +275,7 @@ def divergence_of_a_pass(n, k, alpha, x):
 def test_a_run_spends_no_more_than_is_said_wherever_it_stops(n, tau, noise, cap):
     """A run spends no more than stated, for any stopping step: whole passes and the part of the last one.
 
-    Their divergences add up, because they are independent for linear losses.
+    The divergences of passes add up, because the passes are independent for linear losses.
     """
     L, orders, k = 1.5, (2, 3, 4), math.floor(tau * n + 1e-9)
     exact = {
@@ -363,7 +363,7 @@ def test_the_cap_of_a_pass_is_the_full_release():
 def test_whole_passes_stay_below_the_sum_of_their_steps(gradients, k, alpha, exact):
     """Whole passes stay below the sum of their steps, for linear losses and sigma = 2 L.
 
-    The closed form is for one gradient of 1 that becomes -1, like the others (R32).
+    The closed form is for one gradient that changes from 1 to -1, the value of all other gradients (R32).
     """
     n = len(gradients)
     found = pass_renyi([float(g) for g in gradients], -1.0, k=k, sigma=2.0, alpha=alpha)
@@ -386,9 +386,9 @@ def test_the_worst_pass_of_two_steps_over_three_records():
 
 
 def test_the_divergence_of_a_pass_has_no_origin_and_no_unit():
-    """The divergence of a pass has no origin and no unit: moving all gradients by 400 does not change it.
+    """The divergence of a pass depends on no origin or unit: it stays the same if all gradients move by 400.
 
-    A unit a thousandth as large gives the same value too, as the definition requires.
+    A unit that is a thousandth as large also gives the same value, as the definition requires.
     """
     gradients, replaced = np.array([1.0, -1.0, 10.0]), -10.0
     want = pass_renyi(gradients, replaced, k=1, sigma=1.0, alpha=2)
@@ -456,9 +456,10 @@ def test_the_accountants_of_sampling_with_replacement(adjacency, conversion, eps
 
 @pytest.mark.slow
 def test_what_a_draw_with_replacement_really_spends():
-    """A draw with replacement really spends less than the leading term's .388, by privacy losses.
+    """After one epoch, draws with replacement have a true epsilon below the leading term's 0.388, by privacy losses.
 
-    The losses are those of the worst known pair. The leading term is above them, although no bound gives it.
+    The losses are those of the worst known pair. The leading term exceeds their epsilon, although it is not a proved
+    bound.
     """
     from dp_accounting import dp_event
     from dp_accounting.pld import PLDAccountant

@@ -87,7 +87,7 @@ def test_the_decomposition_is_exact(shape, times):
         p, q = over_all_orders(phi, n), over_all_orders(other, n)
         if p is None or q is None:
             continue
-        assert non_common_mass(p, q) <= Fraction(1, n - m)  # also in the limit of remark 1, which has no O below
+        assert non_common_mass(p, q) <= Fraction(1, n - m)  # also in the limit of remark 1
         replaced = [row[0] for row in other]
         maps = itertools.permutations(range(1, n), m)
         if not any(all(row[k] for row, k in zip(phi, image, strict=True)) for image in maps):
@@ -125,8 +125,8 @@ def test_the_mass_that_is_not_common_is_attained():
 def test_adaptive_mechanisms_for_every_history(zeros):
     """Adaptive mechanisms satisfy the decomposition for every history, for n = 4 and two outputs per step.
 
-    The kernels depend on all earlier outputs. The law of the next output, from the joint law of whole passes, is that
-    of the decomposition.
+    The kernels depend on all earlier outputs. We compute the law of the next output from the joint law of whole passes.
+    It is that of the decomposition.
     """
     rng = np.random.default_rng(3)
     n, kernels = 4, {}
@@ -299,7 +299,7 @@ def test_the_second_moment_over_the_ball(x):
 
 @pytest.mark.verifies("berthier2019:conj1", "ours:conjecture-1")
 def test_batches_of_two_break_the_decomposition():
-    """Batches of two break the decomposition: for n = 6 and the second of two batches, 5/6 is not common.
+    """Batches of two break the decomposition: for n = 6, the second batch has 5/6 of its mass not in common.
 
     The weight of a record is 2/4.
     """
