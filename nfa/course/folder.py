@@ -74,12 +74,10 @@ def _choose(unknown: str, known: Collection[str]) -> str:
 
 def _chosen(names: Sequence[str], known: Collection[str], told: str) -> list[str]:
     """The sets of these names, each once. A name with an older number means the set with the same word."""
-    found: dict[str, None] = {}
-    for name in names:
-        found[one := name if name in known else renamed(name, known)] = None
-        if not one:
-            raise ValueError(f"{told} no problem set {name!r}{_choose(name, known)}")
-    return list(found)
+    found = {name: name if name in known else renamed(name, known) for name in names}
+    if unknown := [name for name, today in found.items() if not today]:
+        raise ValueError(f"{told} no problem set {unknown[0]!r}{_choose(unknown[0], known)}")
+    return list(dict.fromkeys(found.values()))
 
 
 def sets_of(course: Path, chosen: Sequence[str] = ()) -> list[ProblemSet]:

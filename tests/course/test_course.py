@@ -891,6 +891,7 @@ def refused(capsys, *arguments):
 
 
 def test_an_older_number_means_the_set_with_the_same_word(capsys, tmp_path):
+    pytest.importorskip("nbgrader", reason="courses need nbgrader: pip install -e '.[course]'")
     from nfa.course import practice, renamed
 
     main.main(["course", "new", str(tmp_path / "old"), "--set", "ps7_span"])

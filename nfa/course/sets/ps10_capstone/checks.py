@@ -372,6 +372,10 @@ def judged_noise(noise, std, what):
         raise mismatch(f"the standard deviation of {what}, divided by the right one", math.sqrt(share), "about 1", hint)
     if stats.kstest(every / std, "norm").pvalue < TAIL:
         raise mismatch(f"the law of {what}", "another one", "a Gaussian law, independent in all coordinates")
+    for one in noise:  # of 800 independent values, fewer than one pair is so close, on average
+        equal = int((np.diff(np.sort(np.abs(one))) < 1e-6 * std).sum())
+        if equal > 8:
+            raise mismatch(f"the pairs of equal values in {what}", equal, "none", "draw new noise for every coordinate")
     n = len(noise[0])
     for one, other, which in (
         (noise[0], noise[1], "two steps"),
@@ -621,7 +625,7 @@ def model_private(private_model):
         sizes = [196, 10]
         x, y = records(81, size(301), sizes)
         seed = int(seeded(82).integers(1000))
-        for N, target, delta in ((300, 3.0, 1e-5), (500, 0.7, 1e-4)):
+        for N, target, delta in ((300, 3.0, 1e-5), (500, 0.7, 1e-4), (400, 2.0, 1e-8)):
             one, other = (handed(private_model, x[:k], y[:k], N, target, delta, seed) for k in (len(x), len(x) - 1))
             for name in ("q", "steps", "eta", "C", "m", "z"):
                 a, c = (number(given[name], name) for given in (one, other))

@@ -232,3 +232,13 @@ pass
     "It is private.",
     "page_limits",
 )
+("private_model", "noise_for(target, q, steps, delta)", "noise_for(target, q, steps, DELTA)", "model_private")
+(
+    "private_step",
+    "    noisy = [[(a + rng.normal(0, z * C, a.shape)) / m for a in one[1:]] for one in clipped_sum(dz, h, C)]\n"
+    "    return [None] + noisy[0], [None] + noisy[1]",
+    "    dW, db = clipped_sum(dz, h, C)\n    for a, c in zip(dW[1:], db[1:]):\n"
+    "        xi = rng.normal(0, z * C, a.shape)\n        a += xi\n        c += xi[:, 0]\n"
+    "    return [None] + [a / m for a in dW[1:]], [None] + [c / m for c in db[1:]]",
+    "step_noise",
+)

@@ -259,7 +259,7 @@ from nfa.course.practice import check_it
 check_it("ps1_by_hand", globals(), "guess_made")
 
 # %% [markdown]
-# Now write the central difference for an array of any shape and the given shift. Use float64, and do not change v.
+# Now write the central difference for an array v of float64, with any shape, and the given shift. Do not change v.
 
 
 # %% numerical_gradient solution=true

@@ -296,3 +296,4 @@ def renyi_gauss(mean_p, std_p, mean_q, std_q, alpha):
 ("run_epsilon", "mironov(steps * cost, alpha, delta)", "mironov(steps, alpha, delta)", "run_value")
 ("step_cost", "top = max(logs)", "top = logs[-1]", "step_large")
 ("step_cost", "chosen + k * (k - 1)", "chosen - k * (k - 1)", "step_values")
+("noise_for", "while high > 1.0001 * low:", "while high > low + 1e-3:", "noise_least")

@@ -179,8 +179,8 @@ check_it("ps4_clipping", globals(), "joint_values")
 # $$\mathrm{clip}_C(v) = \min(C, \|v\|) \, \frac{v}{\|v\|}$$
 #
 # So clipping multiplies the gradient by a factor. Return this factor for each of several norms. For a gradient of zero,
-# the printed formula is 0/0. Such gradients occur, for example with a black image, or if all ReLU units are off. There
-# is nothing to clip, so the factor is 1.
+# the printed formula is 0/0. Such gradients occur, for example if the prediction is exact. There is nothing to clip, so
+# the factor is 1.
 
 
 # %% clip_factors solution=true

@@ -323,3 +323,16 @@ def dfa_bound(gamma, beta, tau_e, tau_h):
 ("dfa_bound", "tau_h[l] ** 2 + 1", "tau_h[l] + 1", "bound_top")
 ("dfa_bound", "gamma[l] * beta[l] for", "gamma[l] for", "bound_hidden")
 ("dfa_bound", "gains[l] ** 2", "gains[l]", "bound_hidden")
+(
+    "neighbours",
+    "return first, np.vstack([first, [[-2 * m * C, 0.0]]])",
+    "return [[1e3, 0.0]], [[1e3, 0.0], [-2e3, 0.0]]",
+    "neighbours_break",
+)
+(
+    "clipped_mean",
+    "    return dW, db",
+    "    norm = np.sqrt(sum((a**2).sum() for a in dW[1:] + db[1:]))\n    small = C / max(norm, C)\n"
+    "    return [None, *(small * a for a in dW[1:])], [None, *(small * a for a in db[1:])]",
+    "clipped_m",
+)

@@ -295,10 +295,11 @@ from nfa.course.practice import check_it
 check_it("ps6_design", globals(), "premises_needed")
 
 # %% [markdown]
-# **No smaller bound holds.** Suppose that somebody gives you a network as in `signals`, with at least one hidden layer
-# of ReLU units and a softmax on top. They also choose *any* matrices B, even zero or enormous ones, and any C.
-# Construct a record with a clipped direction of norm C. If this record joins any batch, S moves by exactly C. Its x may
-# be any vector of finite numbers.
+# **No smaller bound holds.** Suppose that somebody gives you a network as in `signals`, with at least one hidden
+# layer of ReLU units and a softmax on top. Some inputs make the last hidden layer of this network as large as you
+# like. The same person chooses *any* matrices B, even zero or enormous ones, and any C. Construct a record with a
+# clipped direction of norm C. If this record joins any batch, S moves by exactly C. Its x may be any vector of finite
+# numbers.
 
 
 # %% attain solution=true

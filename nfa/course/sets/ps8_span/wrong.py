@@ -285,3 +285,9 @@ pass
 ("clopper_pearson", "return low, high", "return high, low", "interval_values")
 ("clopper_pearson", " if alarms > 0 else 0.0", "", "interval_ends")
 ("clopper_pearson", "if alarms < trials else 1.0", "if alarms < trials else 0.0", "interval_ends")
+(
+    "update",
+    "    inputs = np",
+    "    if len(h) == 0:\n        return np.zeros((u.shape[1], h.shape[1] + 1))\n    inputs = np",
+    "update_noise",
+)

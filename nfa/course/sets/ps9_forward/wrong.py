@@ -349,3 +349,5 @@ pass
 ("own_average", '"b"', '"c"', "own_average_answer")
 ("outlier", '"b"', '"c"', "outlier_answer")
 ("guess", "0.1]", "-0.1]", "guess_made")
+("estimate", ".mean(axis=0) / sigma", ".mean(axis=0) / sigma / len(z)", "estimate_K")
+("sound", "+ sigma_0 * C * xi", "+ sigma_0 * np.minimum(norm, C).max(initial=C * (len(g) == 0)) * xi", "sound_noise")
