@@ -70,7 +70,7 @@ site: say-site .venv/.site build/.wheel  ## run the tutorials, build the site in
 	@$(python) tutorials/site/archive.py
 
 site-check: .venv/.site-check  ## after make site: open every page in Chromium; formulas, links, phone width, dark mode
-	PYTHONPATH=tutorials/site $(kept) $(python) -m pytest -q -rP -n auto --dist loadgroup \
+	PYTHONPATH=tutorials/site $(kept) $(python) -m pytest -q -rP -n auto --dist loadfile \
 		$(wildcard tests/project/*_check.py) $(PYTEST)
 
 bench: .venv/.bench  ## time nfa beside PyTorch, Opacus and JAX, into runs/bench (minutes; wants a quiet machine)

@@ -55,9 +55,6 @@ FOUND = """() => [...document.querySelectorAll(".facts")].map(facts => facts.clo
   .filter(section => section.checkVisibility()).map(section => section.querySelector("h2").firstChild.textContent)"""
 
 
-pytestmark = pytest.mark.xdist_group("reading_check")  # one browser for all tests
-
-
 @pytest.fixture(scope="module")
 def tab():
     with served(SITE) as address, sync_playwright() as playwright:

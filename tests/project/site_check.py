@@ -215,8 +215,6 @@ CHECKS: dict[str, Callable[[Pages], Iterator[str]]] = {
 
 # --- the site. pytest-xdist gives this whole file to one process, so that the site is opened once
 
-pytestmark = pytest.mark.xdist_group("site")
-
 
 @pytest.fixture(scope="module")
 def pages() -> Pages:

@@ -16,9 +16,6 @@ from tests.project.site_check import chromium, console, formulas, images, links,
 OTHERS = ("index", "search", "student", "generated/errata", "generated/moving", "generated/experiments/index")
 
 
-pytestmark = pytest.mark.xdist_group("unpacked_check")  # one browser for all tests
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
     """The folder of the unpacked archive. Its name has a space and a letter that addresses encode differently."""
