@@ -33,7 +33,7 @@ say-demo say-test say-site:
 demo: say-demo .venv/.run  ## train 13 networks on real images, print a table, draw a picture (about four minutes on two idle cores)
 	$(python) -m nfa demo
 
-test: say-test .venv/.test  ## run the fast tests (about thirteen minutes on two idle cores)
+test: say-test .venv/.test  ## run the fast tests (about ten minutes on two idle cores)
 	$(pytest) -m "not slow and not nightly" $(PYTEST)
 
 lint: .venv/.dev  ## check style, format and the length and words of our sentences
