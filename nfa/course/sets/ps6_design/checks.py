@@ -589,7 +589,15 @@ def epsilon_of(z, q, steps, delta):
     )
 
 
-RUNS = ((3.0, 512 / 60_000, 1172, 1e-5), (1.0, 0.02, 500, 1e-6), (8.0, 0.1, 300, 1e-5), (8.0, 0.002, 1000, 1e-5))
+RUNS = (
+    (3.0, 512 / 60_000, 1172, 1e-5),
+    (1.0, 0.02, 500, 1e-6),
+    (8.0, 0.1, 300, 1e-5),
+    (8.0, 0.002, 1000, 1e-5),
+    # With these small z, an interval of absolute length 0.001 is too long.
+    (14.0, 0.001, 2000, 1e-5),
+    (20.0, 0.002, 1500, 1e-5),
+)
 
 
 def found_noise(least_noise, run):
@@ -615,7 +623,7 @@ def noise_spare(least_noise):
     """A z that is 0.1 % smaller exceeds the target; different runs need different noise."""
     every = [found_noise(least_noise, run) for run in RUNS]
     if len({z for z, _ in every}) == 1:
-        raise mismatch("the noise multipliers for four runs", "the same", "others for each")
+        raise mismatch(f"the noise multipliers for {len(RUNS)} runs", "the same", "others for each")
     for run, (z, where) in zip(RUNS, every, strict=True):
         if (spent := epsilon_of(z / 1.001, *run[1:])) < run[0] * (1 - 1e-6):
             name = f"the epsilon of 0.1 % less than your z = {z:.5g} {where}"

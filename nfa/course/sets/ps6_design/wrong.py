@@ -346,6 +346,7 @@ def joint_sum(dz, h, C):
 ("moves", "return C if", "return 2 * C if", "moves_record")
 ("least_noise", "return high", "return low", "noise_enough")
 ("least_noise", "1.0005", "1.05", "noise_spare")
+("least_noise", "high > 1.0005 * low", "high - low > 0.001", "noise_spare")
 ("least_noise", "<= target", ">= target", "noise_spare")
 ("least_noise", "spent(middle, q, steps, delta)", "spent(middle, q, 1, delta)", "noise_enough")
 (
