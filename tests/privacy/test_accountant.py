@@ -561,6 +561,9 @@ def test_warns_where_the_optimal_order_is_at_an_end_of_the_grid():
     with pytest.warns(rdp.OrderAtGridEnd, match="256 is the largest"):
         epsilon([(quiet, 10)], delta=DELTA, accountant="rdp")
     epsilon([(m, 5000)], delta=DELTA)  # privacy losses give the number, so there is no warning
+    longest = release(200.0, sampling="without-replacement", q=0.003, adjacency="zero-out")
+    with pytest.warns(rdp.OrderAtGridEnd, match="256 is the largest"):
+        epsilon([(longest, 10**6)], delta=1e-9)  # privacy losses give a larger number here
     epsilon([(release(2.0, sampling="without-replacement"), 500)], delta=DELTA, accountant="rdp")  # inside
     inside = release(2.0, sampling="without-replacement")  # the best order is about 8
     for orders, told in (([20, 30], "20 is the smallest"), ([2, 3, 4], "4 is the largest"), ([3], "3 is the smallest")):
