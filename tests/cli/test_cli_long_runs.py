@@ -91,7 +91,7 @@ def test_several_items_are_those_alone_the_shortest_first(nfa, folder):
     assert lines == ["lee2020:epsilons", "ohana2021:fig2", "ohana2021:table1"]
     assert finished(err) == ["ohana2021-table1-demo/bp-seed1", "ohana2021-table1-demo/dfa-seed1"]  # common run once
     assert "finished (2 of 2 runs)" in err
-    assert len(re.findall(r"; about \S+ s left for all$", err, re.MULTILINE)) == 2
+    assert len(re.findall(r"; about \S+ s left for all runs$", err, re.MULTILINE)) == 2
     for path in (
         "ohana2021-table1-demo/REPORT.md",
         "ohana2021-table1-demo/fig2-REPORT.md",

@@ -313,6 +313,6 @@ def test_an_audit_says_that_the_claim_is_the_rules_own(outside, capsys):
     command += ["--adjacency", "replace-one", "--trials", "20"]
     assert main.main(command) == 0
     told = " ".join(capsys.readouterr().out.split())
-    assert f"The claim follows from the mechanism that {name} states. nfa has not proved this mechanism." in told
+    assert f"The claim follows from the mechanism that {name} states. nfa has not proved this claim." in told
     assert main.main([*command, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["stated_by"] == name
