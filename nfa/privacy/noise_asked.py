@@ -217,6 +217,7 @@ def noise_report(
         )
         if float(counted["epsilon"]) > asked.get("target_epsilon", math.inf):
             words += (
-                ". This epsilon is more than was asked for, because it includes all that an interrupted run has spent"
+                ". This epsilon exceeds the target, because the run was interrupted, and each interruption can raise"
+                " epsilon"
             )
     return {"asked": dict(asked), "got": got, "statement": words}

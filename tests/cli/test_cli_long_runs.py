@@ -126,7 +126,7 @@ def test_without_kernels_alone_and_in_a_list(nfa, folder, monkeypatch):
     bind.cannot_compile.cache_clear()
     kept = results(folder / "runs")
     assert [(record["settings"]["kernels"], record["kernels"]) for record in kept.values()] == [(False, [])] * 2
-    other = "with other settings (kernels is False there and True here)"
+    other = "with other settings (kernels is False in that run and True in the new run)"
     code, out, err = nfa("reproduce", "ohana2021:table1")
     assert (code, out, other in one_sentence(err)) == (2, "", True)
     code, out, _ = nfa("reproduce", *both)

@@ -113,7 +113,7 @@ def test_a_record_repeats_what_the_module_states_and_warrants_nothing(settings, 
     epsilons = [said["guarantee"]["epsilon"] for said in (theirs, ours["privacy"])]
     assert 1 < epsilons[1] / epsilons[0] < 1 + 1e-4
     assert ours["private"] is True
-    with pytest.raises(ValueError, match="nfa never records a run of a rule from outside as private, but"):
+    with pytest.raises(ValueError, match="nfa never records a run of a user's own rule as private, but"):
         records.validate(ours | {"settings": ours["settings"] | {"rule": name}})
 
 

@@ -384,7 +384,7 @@ def test_nothing_written_is_nothing_spent(settings, tmp_path, monkeypatch):
         (lambda path: path.write_text('{"sessions": [5]}'), "does not record the steps that were taken"),
         (lambda path: path.write_text("[[1, 5]]"), "does not record the steps that were taken"),
         (lambda path: path.write_text("{}"), "does not record the steps that were taken"),
-        (lambda path: path.write_text('{"sessions": [[1, 5]]}'), "does not match the seal of this user's key"),
+        (lambda path: path.write_text('{"sessions": [[1, 5]]}'), "has no valid seal from this user's key"),
     ],
 )
 def test_a_checkpoint_without_its_account_is_refused(settings, tmp_path, monkeypatch, damage, told):
