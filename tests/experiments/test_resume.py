@@ -183,9 +183,7 @@ def test_a_finished_run_is_not_trained_again(settings, tmp_path, monkeypatch):
 def test_other_settings_or_data_in_the_folder_are_refused(settings, tiny, tmp_path, monkeypatch):
     out = tmp_path / "out"
     run(settings, out)
-    expect = (
-        r"out holds a finished run dfa-seed1 with other settings \(lr is 0.1 in that run and 0.2 in the new run\)\."
-    )
+    expect = r"holds a finished run dfa-seed1 with other settings \(lr is 0.1 in that run and 0.2 in the new run\)\."
     with pytest.raises(ValueError, match=expect):
         run(replace(settings, lr=0.2), out)
     with np.load(tiny) as arrays:

@@ -425,8 +425,8 @@ def test_a_secure_run_does_not_go_on_from_a_seeded_one(settings, tmp_path, monke
     [
         (
             ["--seed", "1"],
-            "give either --secure or --seed, got --secure and --seed 1. A secure run has no seed, because anyone who knows"
-            " the seed can compute the noise and the batches",
+            "give either --secure or --seed, got --secure and --seed 1. A secure run has no seed, because anyone who"
+            " knows the seed can compute the noise and the batches",
         ),
         (["--resume"], "which has a seed. A secure run cannot continue a run with a seed: choose another folder"),
     ],
