@@ -210,9 +210,9 @@ def _extra_noise(case: ExtraNoise, settings: AuditOptions) -> tuple[Part, dict]:
         before=(
             "The network is one layer with m outputs. All examples but the target share one input. The target's input"
             " is orthogonal to this input and has a large norm. Along its input, the target's own noise before the clip"
-            " is above the goal, so the remedy adds no noise. The clip then reduces the target's noise to norm C. Without"
-            f" the target, the sum along the target's input is N(0, {(SIGMA_0 * C) ** 2:g} C^2 I). With the target, the"
-            " norm of this sum is at most C.",
+            " is above the goal, so the remedy adds no noise. The clip then reduces the target's noise to norm C."
+            f" Without the target, the sum along the target's input is N(0, {(SIGMA_0 * C) ** 2:g} C^2 I). With the"
+            " target, the norm of this sum is at most C.",
         ),
         columns=("m", *(str(m) for m in closed)),
         rows=(("eps >=, in closed form", *(f"{value:.4g}" for value in closed.values())),),

@@ -279,7 +279,7 @@ def _epsilon_part(played: list[Case], summaries: list[GameSummary]) -> Part:
         ),
         after=(
             "printed, corrected: the epsilons that Lemmas 1 and 2 give for the two sensitivities. " + LAW,
-            f"Games in which the lower bound exceeds the printed epsilon: {'; '.join(more) or 'none'}. Games in which the "
-            f"lower bound for any law exceeds the printed epsilon: {'; '.join(rare) or 'none'}.",
+            f"Games in which the lower bound exceeds the printed epsilon: {'; '.join(more) or 'none'}. Games in which "
+            f"the lower bound for any law exceeds the printed epsilon: {'; '.join(rare) or 'none'}.",
         ),
     )
