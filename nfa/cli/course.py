@@ -274,7 +274,7 @@ def check(
     """Check the functions that you filled in, and print what is wrong and which mistake may have caused it.
 
     For the notebook of a problem set, the command runs all checks of the set and prints the sentences that grading
-    would print. These checks use other values than the grading does. nfa saves no score.
+    would print. These checks use other values than the grading. nfa saves no score.
 
     The command checks BP, FA, DFA, DP-SGD and DFA with a joint clip on dense networks first. Then the command checks
     these functions on networks with skips, convolutions and pooling. For the other functions of `nfa course stub`, the
@@ -327,7 +327,7 @@ def _practise(path: Path, json: bool) -> None:
         print(f"{notebook.name}: {passed} of {len(notebook.graded)} checks pass")
         for one in failed:
             output().print(f"  {one.check}: {one.problem}")
-        print("These checks use other values than grading does.")
+        print("These checks use other values than the grading.")
     if failed:
         raise typer.Exit(FAILED)
 

@@ -24,7 +24,7 @@ from nfa.experiments.reproduce import reproduce as rerun
 from nfa.papers.run_selection import NoSuchRun, only
 
 PLAN_BUDGET = 5.0  # seconds in which nfa estimates the times of the items. A dry run uses 2 * BUDGET seconds instead
-TRUSTED = 60.0  # weight of the estimates in the remaining time, compared with seconds of finished training
+TRUSTED = 60.0  # seconds of finished training from which the measured speed counts more than the first estimates
 DONE, WRONG, SKIPPED = "done", "failed", "skipped"
 
 

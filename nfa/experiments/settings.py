@@ -121,7 +121,7 @@ class Settings:
         the results of an example differently in another batch, nfa refuses a secure run with NumPy. See
         `nfa.experiments.company`. A run uses every kernel of `nfa.kernels` that fits its rule and its network. Kernels
         compute the same values as NumPy, up to rounding. But kernels draw other noise from the same distribution, so
-        you cannot continue a run with the other choice.
+        you cannot continue a run with another value of this setting.
     """
 
     rule: str = "dfa"

@@ -460,7 +460,7 @@ REFUSED = [
     ({"--rule": CURVE, "--set": "lam=1", **ONE_STEP, "--adjacency": "replace-one"}, "[ours:softmax-objective]"),
     (
         {"--rule": CURVE, "--set": "lam=1e-4", **ONE_STEP},
-        "no amount of noise brings epsilon to 3: with the other settings of the rule",
+        "no amount of noise brings epsilon to 3, because epsilon stays at",
     ),
     ({"--rule": CURVE, "--set": "lam=1", **ONE_STEP, **MULTIPLIED}, "Renyi curve has no noise multiplier"),
     ({"--rule": "noisy_bp", "--set": None}, "[ohana2021:exp-bp]"),

@@ -193,7 +193,7 @@ def test_what_no_noise_lessens_is_refused_above_the_target():
     run = {"delta": 1e-5, "steps": 1}
     with pytest.raises(
         ValueError,
-        match=r"no amount of noise brings epsilon to 1.9: with the other settings of the rule, epsilon stays at 2$",
+        match=r"no amount of noise brings epsilon to 1.9, because epsilon stays at 2 with the other settings",
     ):
         setting_of_target(known_by_curve(rest=2.0), target_epsilon=1.9, **run)
     above = setting_of_target(known_by_curve(rest=2.0), target_epsilon=2.5, **run)

@@ -265,7 +265,7 @@ def _epsilon_part(played: list[Case], summaries: list[GameSummary]) -> Part:
     rare = [one.name for one, claim in zip(summaries, printed, strict=True) if one.any_law > claim]
     return Part(
         heading="Distinguishing games: epsilon of one step",
-        before=("Every run is the rule itself, with fresh noise.",),
+        before=("Every run executes the rule itself, with fresh noise.",),
         columns=("", "runs", "sigma", "printed", "corrected", "exact", "at least", "any law"),
         rows=tuple(
             (
