@@ -202,7 +202,8 @@ READINGS = Part(
         "The formula is an upper bound under two other readings. In the first reading, gamma beta is one bound over"
         " all layers, including the output's 1. In the second reading, Equation 5 also applies to the output layer,"
         " with an element-wise derivative y_hat (1 - y_hat), at most 1/4, and a matrix of norm at most beta. The row"
-        " slope has the rule of the second reading. This rule trains a network, but counts the softmax twice.",
+        " slope has the rule of the second reading. This rule trains a network, but uses the derivative of the"
+        " softmax twice.",
         "The paper states neither the gamma nor the tau_h of its experiments. So this audit does not refute the"
         " printed epsilons. The printed epsilons hold for every run that has the stated sensitivity.",
     ),
