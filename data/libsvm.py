@@ -116,9 +116,8 @@ def epsilon_arrays(data_dir: str | os.PathLike[str] | None = None) -> tuple[list
         searched = "; ".join(place.label for place in places(INFO, data_dir))
         raise DataUnavailable(
             f"nfa finds the data set epsilon in none of these places ({searched}) and does not download this large"
-            " file: put"
-            f" epsilon_normalized (or the same with .bz2 or .gz) from {PAGE} into a folder epsilon below the folder"
-            " that NFA_DATA_HOME or data_dir names, or take epsilon-stand-in"
+            f" file: put epsilon_normalized (or this file compressed as .bz2 or .gz) from {PAGE} into a folder epsilon"
+            " below the folder that NFA_DATA_HOME or data_dir names, or use the data set epsilon-stand-in"
         )
     place, path = found
     try:

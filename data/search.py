@@ -221,8 +221,8 @@ def _download(info: DatasetInfo, item: Download, data_dir: str | os.PathLike[str
             raise DataUnavailable(f"{item.name} cannot be written to the user cache: {reason}") from error
     wanted = ", ".join(file.name for file in info.variants[0].files)
     raise DataUnavailable(
-        f"{_not_here(info, data_dir)} and cannot be downloaded ({', '.join(failures)}): put {wanted} (or the same with"
-        f" .gz) into a folder {info.folder} below the folder that NFA_DATA_HOME or data_dir names"
+        f"{_not_here(info, data_dir)} and cannot be downloaded ({', '.join(failures)}): put {wanted} (or these files"
+        f" compressed as .gz) into a folder {info.folder} below the folder that NFA_DATA_HOME or data_dir names"
     )
 
 

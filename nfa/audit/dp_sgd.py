@@ -203,9 +203,9 @@ def _part(summaries: list[GameSummary]) -> Part:
         before=(
             f"The network is {'-'.join(map(str, SIZES))}, a batch has {M} records, and C = {C:g}. replace-one: the "
             "first record has the other label in D', so the clipped gradient of this record is the opposite "
-            "vector, in all layers together. add-remove: the first record is missing in D. Every run is a run of "
-            "the rule with fresh noise. The adversary sees all steps of a run. Poisson: a batch takes each record "
-            f"with probability {RATE:g}. D has no record, and D' has one record.",
+            "vector, in all layers together. add-remove: the first record is missing in D. Every run executes "
+            "the rule itself, with fresh noise. The adversary sees all steps of a run. Poisson: a batch takes each "
+            f"record with probability {RATE:g}. D has no record, and D' has one record.",
         ),
         columns=("", "runs", "claimed", "exact", "at least", "of exact", "any law"),
         rows=tuple(

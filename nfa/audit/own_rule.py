@@ -270,9 +270,9 @@ def _carried_of_stated(claim: Claim, found: Carried | None) -> float:
 
 def _not_looked_at(claim: Claim, through: _ThroughState, steps: int, trials: int) -> tuple[str, ...]:
     state = (
-        f"data that its state carries on for more than {LATER} steps"
+        f"data that the rule keeps in its state for more than {LATER} steps"
         if through.pairs
-        else f"data that its state carries from step to step, except in the game of {steps} steps"
+        else f"data that the rule keeps in its state, except in the game of {steps} steps"
     )
     return (
         "networks with other layers, activations or losses",
@@ -280,23 +280,26 @@ def _not_looked_at(claim: Claim, through: _ThroughState, steps: int, trials: int
         f"more than {steps} steps, weights that change between steps, batches drawn at random",
         *((state,) if through.kept else ()),
         "data that the rule keeps outside its state",
-        "differences of the noise other than in mean, spread, correlation and repetition",
-        f"events that happen less than once in about {trials:,} steps",
+        "properties of the noise other than mean, spread, correlation and repetition",
+        f"events that happen less often than once in about {trials:,} steps",
         "seeds, the generator and the low bits of floating-point numbers",
     )
 
 
 def _moved_part(found: SearchResult, farthest: Outlier, said: Mechanism, searched: bool) -> Part:
-    words = "The search found no record that moves the answer by more than the stated sensitivity. This is no proof."
+    words = (
+        "The search found no record that moves the answer by more than the stated sensitivity. This result does not "
+        "prove the sensitivity."
+    )
     if searched or farthest.exceeded:
-        words = "The stated sensitivity is exceeded, so it is no upper bound, whatever the noise."
+        words = "A record moves the answer by more than the stated sensitivity, so the stated value is no upper bound."
     elif found.ratio == 0:
         words = (
-            "If all normals are 0, the record does not move the answer, because the rule also uses normals for "
-            "other things than its noise. See the games."
+            "If all normal random numbers are 0, the record does not move the answer, because the rule uses these "
+            "numbers not only for its noise. The games below examine the rule with noise."
         )
     if farthest.ratio == math.inf:
-        words = "A finite record makes the answer infinite or NaN. No noise hides this."
+        words = "A record with finite values makes the answer infinite or NaN. No noise hides such a record."
     some = (
         f"At {farthest.raised} sizes of the record, the rule raises an error. An error also distinguishes the two "
         "data sets, but the audit does not count errors."
@@ -342,17 +345,17 @@ def _state_part(through: _ThroughState, claim: Claim) -> tuple[Part, ...]:
     if through.most is not None:
         said = (
             f"The record is not in step {through.most.step}, but the answer of this step still moves by "
-            f"{_of_stated(claim, through.most):.4g} times the stated sensitivity. So the state carries the record "
-            "on."
+            f"{_of_stated(claim, through.most):.4g} times the stated sensitivity. So the state of the rule keeps "
+            "information about the record."
         )
     elif through.pairs:
-        said = "The search found nothing. This is no proof."
+        said = "The search found no information about the record in later steps. This result is no proof."
     return (
         Part(
-            heading="What the state carries to later steps",
+            heading="Information about a record in the state of the rule",
             before=(
-                f"A record takes part in step 1, where both data sets release the same values. Then follow {LATER} "
-                "steps without the record.",
+                "Step 1 uses the record, with noise such that both data sets release the same values. The next "
+                f"{LATER} steps do not use the record.",
             ),
             after=(said,),
         ),
@@ -374,7 +377,7 @@ def _game_part(outcomes: list[GameOutcome]) -> Part:
             for one in outcomes
         ),
         after=(
-            *((f"In up to {alike:,} runs some noise was left out, or used twice.",) if alike else ()),
+            *((f"In up to {alike:,} runs, the rule left out noise or used the same noise twice.",) if alike else ()),
             "stated: the exact epsilon of Gaussian noise of the stated size and sensitivity. at least: a lower "
             "bound on epsilon for Gaussian noise. any law: a lower bound from rare events, for noise of any law. "
             "All bounds hold together with the confidence below. score: the score that distinguished the two data "

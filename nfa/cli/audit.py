@@ -44,7 +44,7 @@ def audit(
             help=(
                 "Small network to audit (only with --rule), given by sizes (4-3-2) or layers (1x4x4:conv2-3,pool2,3)."
                 " For your own network, give module:function. If you give sizes or layers, the command also audits the"
-                " network with 2, 3 and 10 outputs.  [default: 4-3-2]"
+                " same network with 2, with 3 and with 10 outputs.  [default: 4-3-2]"
             )
         ),
     ] = None,
@@ -143,7 +143,7 @@ def audit(
         show_report(output(), report)
         if own:
             output().print(
-                Text(f"The claim follows from the mechanism that {rule} states. nfa has not proved this mechanism.")
+                Text(f"The claim follows from the mechanism that {rule} states. nfa has not proved this claim.")
             )
         if out is not None:
             print(f"\nThe picture is in {out}")

@@ -15,12 +15,12 @@ Sets = Annotated[
     list[str] | None, argument(metavar="SET", help="Problem sets. Without a SET, the command uses all problem sets.")
 ]
 Course = Annotated[Path, typer.Option("--course", metavar="DIR", **NAMED, help="Folder of the course.")]
-SHOWN = 8  # largest number of right functions for which `nfa course check` prints a line
+SHOWN = 8  # `nfa course check` prints one line for each of at most this many right functions
 Jobs = Annotated[int, typer.Option("--jobs", min=1, metavar="N", help="Number of processes that run at the same time.")]
 
 
 def _tell_renamed(asked: Iterable[str], found: Collection[str]) -> None:
-    """Tell which of the sets that somebody asked for have another number today."""
+    """Print the present name of each problem set that the user named by its old name."""
     for name in asked:
         if name not in found:
             tell(f"{name} is now {renamed(name, found)}")
@@ -43,8 +43,8 @@ def new(
 ) -> None:
     """Make a course folder with nbgrader's settings, a README for the teacher, and the problem sets with solutions.
 
-    The README describes all steps up to grades and feedback. The README also describes how to confine the code of
-    students.
+    The README describes all steps up to grades and feedback. The README also describes a container in which you can
+    run the students' code safely.
 
     Example:
     nfa course new ml2 --set ps2_dfa
@@ -128,9 +128,9 @@ def grade(
     """Grade the notebooks submitted/STUDENT/SET/SET.ipynb, and write grades.csv and the feedback for the students.
 
     The feedback contains no hidden test. The command runs the code of the submissions within limits on memory,
-    processes, time, files and network, if the system has them. The README of the course describes a container, which
-    confines this code better. Without a SET, the command grades every set with a submission. The exit code is
-    1 if a submission could not be graded.
+    processes, time, files and network, if the operating system has these limits. The README of the course describes a
+    container, which is safer than these limits. Without a SET, the command grades every set with a submission. The exit
+    code is 1 if a submission could not be graded.
 
     Example:
     nfa course grade ps2_dfa
@@ -150,7 +150,7 @@ def grade(
     if len(lacking) < len(chosen):  # sets that are not built do not stop the grading of the other sets
         chosen = [problems for problems in chosen if problems.name not in lacking]
     for lack in cage.missing():
-        tell(f"this system does not limit everything: {lack}. The README of the course describes a container")
+        tell(f"nfa cannot limit the students' code fully: {lack}. The README of the course describes a container")
     rows = [{"set": p.name, **row} for p in chosen for row in course_folder.grade(course, p, again, jobs)]
     missing = [row for row in rows if row["score"] is None]
     if json:
@@ -274,7 +274,7 @@ def check(
     """Check the functions that you filled in, and print what is wrong and which mistake may have caused it.
 
     For the notebook of a problem set, the command runs all checks of the set and prints the sentences that grading
-    would print. The checks have other values than grading has, and nfa keeps no score.
+    would print. These checks use other values than the grading. nfa saves no score.
 
     The command checks BP, FA, DFA, DP-SGD and DFA with a joint clip on dense networks first. Then the command checks
     these functions on networks with skips, convolutions and pooling. For the other functions of `nfa course stub`, the
@@ -297,11 +297,11 @@ def check(
         found.append(one)
         if not json and (len(found) <= SHOWN or one.judgement.problem):
             if len(found) > SHOWN + 1:
-                print(f"{len(found) - SHOWN - 1} more: right")
+                print(f"{len(found) - SHOWN - 1} more functions: right")
             _show_judgement(one)
     right = not found[-1].judgement.problem
     if right and len(found) > SHOWN and not json:
-        print(f"{len(found) - SHOWN} more: right")
+        print(f"{len(found) - SHOWN} more functions: right")
     after = course_check.next_task(found) if right else None
     if json:
         told = {"file": path, "right": right, "functions": [_judged(one) for one in found]}
@@ -327,7 +327,7 @@ def _practise(path: Path, json: bool) -> None:
         print(f"{notebook.name}: {passed} of {len(notebook.graded)} checks pass")
         for one in failed:
             output().print(f"  {one.check}: {one.problem}")
-        print("These checks have other values than grading has.")
+        print("These checks use other values than the grading.")
     if failed:
         raise typer.Exit(FAILED)
 

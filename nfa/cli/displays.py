@@ -1,4 +1,4 @@
-"""Let the work continue if a stream cannot be written or the width of the terminal is invalid."""
+"""Let a command continue if nfa cannot write to a stream or if the width of the terminal is invalid."""
 
 import errno
 import os
@@ -14,7 +14,8 @@ READER_GONE = {errno.EPIPE, errno.EBADF, errno.ECONNRESET}
 class QuietStream:
     """A stream that drops its output after a failed write, instead of raising an error.
 
-    After the failure, the descriptor of the stream leads to the null device. So Python can flush the stream at exit.
+    After the failed write, the descriptor of the stream leads to the null device. Otherwise, Python would raise an
+    error when it flushes the stream at exit.
 
     Parameters
     ----------
@@ -85,7 +86,7 @@ def quiet_streams() -> Iterator[tuple[QuietStream, QuietStream]]:
     sys.stdout, sys.stderr = quiet
     for stream in quiet:
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # a terminal without ∇ shows a question mark instead of an error
+            stream.reconfigure(errors="replace")  # print a question mark for ∇ if the encoding of the stream lacks ∇
     try:
         yield quiet
     finally:

@@ -63,7 +63,7 @@ def _show_formula(console: Console, g: Guarantee, told: dict[str, Any]) -> None:
     for k, line in enumerate(told["formula"]["lines"]):
         field(console, "" if k else "formula", line)
     if amplifies:
-        field(console, "", "or the curve without sampling at the orders where this curve is smaller")
+        field(console, "", "At orders at which the curve without sampling is smaller, nfa uses that curve.")
     for row in told["curve"]:
         if row["order"] == g.order:
             beside = f"; without sampling {up(row['unsampled'])}" if amplifies else ""
@@ -76,10 +76,10 @@ def _show_curve(console: Console, g: Guarantee, told: dict[str, Any]) -> None:
         return
     full, rest = ("#", "-") if console.options.ascii_only else ("█", "░")
     count = "steps" if g.uses == g.steps else "uses"
-    many = f"The Rényi epsilon of {g.uses} {count} is {g.uses} times that of one {count[:-1]}. It grows"
+    many = f"The Rényi epsilon of {g.uses} {count} is {g.uses} times the Rényi epsilon of one {count[:-1]}."
     text = (
-        f"{many if g.uses > 1 else 'The Rényi epsilon of the one release grows'} with the order α. The term that the"
-        f" conversion to (ε, δ) adds shrinks with α: {told['conversion']['lines'][0]} [{told['conversion']['id']}]."
+        f"{many + ' ' if g.uses > 1 else ''}The Rényi epsilon grows with the order α. The conversion to (ε, δ) adds a"
+        f" term that shrinks with α: {told['conversion']['lines'][0]} [{told['conversion']['id']}]."
         " The best order minimises the sum of the two terms."
     )
     console.print(Text(text))

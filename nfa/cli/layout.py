@@ -145,7 +145,10 @@ def _measured(column: Column, console: Console, options: ConsoleOptions) -> Colu
 
 
 def _together(columns: list[Column], name: str = "min_width") -> int:
-    """Return the total width of columns next to each other, from the attribute with this name."""
+    """Return the sum of the columns' widths and of the gaps between the columns.
+
+    ``name`` is the attribute of a column with its width: "width" or "min_width".
+    """
     return sum(getattr(column, name) for column in columns) + GAP * (len(columns) - 1)
 
 
@@ -178,7 +181,7 @@ def _groups(columns: list[Column], room: int) -> Iterator[list[Column]]:
 
 
 def _breaks(text: str, width: int) -> list[int]:
-    """Return the starts of all lines but the first. Only a line of one long word can exceed the width."""
+    """Return the positions in the text at which a new line starts. Only a line of one long word exceeds the width."""
     starts, at = [], 0
     for word in _WORD.finditer(text):
         size = cell_len(word[0].rstrip())

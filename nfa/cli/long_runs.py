@@ -1,4 +1,4 @@
-"""The command `nfa reproduce` for several items, the shortest first. If an item fails, the others still run."""
+"""The command `nfa reproduce` for several items, the shortest first. If an item fails, the other items still run."""
 
 import os
 import time
@@ -23,8 +23,8 @@ from nfa.experiments.reproduce import Todo, check_how, default_folder, look, see
 from nfa.experiments.reproduce import reproduce as rerun
 from nfa.papers.run_selection import NoSuchRun, only
 
-PLAN_BUDGET = 5.0  # seconds to find the order of the items; a dry run takes 2 `BUDGET`
-TRUSTED = 60.0  # the estimates count as much as this many seconds of finished training
+PLAN_BUDGET = 5.0  # seconds in which nfa estimates the times of the items. A dry run uses 2 * BUDGET seconds instead
+TRUSTED = 60.0  # seconds of finished training from which the measured speed counts more than the first estimates
 DONE, WRONG, SKIPPED = "done", "failed", "skipped"
 
 
@@ -121,7 +121,7 @@ class Overall(ProgressDisplay):
     def _tell(self, cell: str, step: int, steps: int) -> None:
         if cell in self._first:
             super()._tell(cell, step, steps)
-        else:  # a run has its line when it is finished
+        else:  # print no line at the start of a run, because with several items there would be too many lines
             self._first[cell], self._told[cell] = (time.monotonic(), step), time.monotonic()
 
     def _bar(self, key: str, label: str, completed: float, total: float) -> None:
@@ -130,11 +130,11 @@ class Overall(ProgressDisplay):
             self._bars.update(self._tasks[key], description=f"{label}, about {duration(self.left())} left")
 
     def _line(self, text: str) -> None:
-        super()._line(f"{text}; about {duration(self.left())} left for all")
+        super()._line(f"{text}; about {duration(self.left())} left for all runs")
 
 
 def run_name(folder: Path, cell: str) -> str:
-    """Return the name of a run as the display shows it."""
+    """Return the name of a run in the display of the progress."""
     return f"{folder.name}/{cell}"
 
 
@@ -183,7 +183,7 @@ def reproduce(
 
 
 def in_order(entries: Sequence[Entry]) -> list[Entry]:
-    """Return the items, the shortest first. Items that share a folder stay together, and common runs count once."""
+    """Return the items, the shortest first. Items with a common folder stay together. Shared runs are counted once."""
     shared: dict[Path, list[Entry]] = {}
     for entry in sorted(entries, key=lambda entry: entry.seconds):
         shared.setdefault(entry.folder, []).append(entry)
@@ -268,7 +268,7 @@ def _run_all(entries: Sequence[Entry], how: Mapping[str, Any], progress: Overall
 
 
 def _took(entries: Sequence[Entry], jobs: int) -> tuple[float, float]:
-    """Return the seconds and bytes of all runs to do. Runs that several items share count once."""
+    """Return the seconds and bytes of all runs to do. Runs that several items share are counted once."""
     runs = _runs(entries)
     at_once = min(jobs, max(1, len(runs)))
     return sum(runs.values()) / at_once, at_once * max((entry.nbytes for entry in entries), default=0.0)
@@ -313,11 +313,11 @@ def _print_plan(entries: Sequence[Entry], scale: str, jobs: int) -> None:
     console.print(table)
     console.print(
         f"\nAll items together need about {duration(max(1, seconds))} and {nbytes / 1e9:.1f} GB of memory. Runs that"
-        " several items share count once."
+        " several items share are counted once."
     )
     console.print(
-        "These times are estimates from parts of a step on this machine. For more details, use --dry-run with a single"
-        " item. The command has written no file."
+        "nfa estimates these times by timing parts of a step on this machine. For more details, use --dry-run with a"
+        " single item. The command has written no file."
     )
 
 

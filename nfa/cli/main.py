@@ -1,9 +1,9 @@
-"""The command `nfa`, for the ledger, the data sets and the experiments.
+"""The command `nfa` with its subcommands for training, privacy, data sets, courses and statements of the papers.
 
 Every subcommand has the option ``--help``, and its help ends in an example. Every subcommand has the option ``--json``,
-which prints one JSON document and nothing else on standard output. `nfa --help` lists the exit codes. An error is one
-sentence on standard error. The docstring of a command is its help text. Slow imports are inside the commands that need
-them, so that the other commands start quickly.
+which prints one JSON document and nothing else on standard output. `nfa --help` lists the exit codes. nfa prints each
+error as one sentence on standard error. The docstring of a command is its help text. Each command imports slow modules
+inside its function, so that the other commands start quickly.
 """
 
 import inspect
@@ -22,11 +22,11 @@ from nfa.cli.displays import leave_out_odd_displays, quiet_streams
 from nfa.cli.layout import output
 from nfa.cli.terminal import AsJson, Failed, Listing, argument, example, print_json, sentence, tell
 
-UsageError: Any = typer.BadParameter.__bases__[0]  # the base of typer's errors for bad options; not exported
+UsageError: Any = typer.BadParameter.__bases__[0]  # base class of all usage errors, which typer does not export
 
 EXIT_CODES = (  # the end of the help of every command
-    "Exit codes: 0 if the work is done, 1 if the work failed or something is missing, 2 for bad input or a guarantee"
-    " that is not proved, 130 after Ctrl-C, 143 after SIGTERM."
+    "Exit codes: 0 if the command succeeded, 1 if it failed (for example, because a file is missing), 2 for bad input"
+    " or a guarantee that is not proved, 130 after Ctrl-C, 143 after SIGTERM."
 )
 app = typer.Typer(name="nfa", rich_markup_mode=None, pretty_exceptions_enable=False)
 data_app = typer.Typer(rich_markup_mode=None, epilog=example("nfa data list", "nfa data path fashion-mnist-small"))
@@ -131,7 +131,9 @@ def errata(
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """List the statements that are not right as printed, each with the claim, the correction, a number and a check.
+    """List the statements that are not right as printed, each with the claim, the correction and the evidence.
+
+    The evidence is a computed number that shows the error, and a test that checks this number.
 
     Example:
     nfa errata ohana2021
@@ -165,10 +167,10 @@ COMMANDS: dict[typer.Typer, dict[str, tuple[Callable, str]]] = {
     },
     course_app: {
         "new": (course.new, "Make a course folder."),
-        "build": (course.build, "Make the student versions."),
-        "rehearse": (course.rehearse, "Submit the examples that come with a set, to try the grading."),
+        "build": (course.build, "Make the student versions of problem sets."),
+        "rehearse": (course.rehearse, "Submit the example solutions of a set, to try the grading."),
         "grade": (course.grade, "Grade the submissions."),
-        "stub": (course.stub, "Write functions of nfa to fill in yourself."),
+        "stub": (course.stub, "Write functions of nfa without their bodies, for you to fill in."),
         "ladder": (course.ladder, "List small tasks that lead through a paper, or write the files of the tasks."),
         "check": (course.check, "Check the functions that you filled in, and name your mistake."),
     },
@@ -189,9 +191,9 @@ for group, commands in COMMANDS.items():
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code.
 
-    ``argv`` has the arguments after `nfa`, by default the arguments of the process. If a display fails, the work and
-    the exit code are the same as without the failure. But if an answer could not be printed in full, the exit code is
-    1.
+    ``argv`` has the arguments after `nfa`, by default the arguments of the process. If nfa cannot write to standard
+    output or standard error, the command still runs to its end. The exit code is 1 if a part of the answer is lost.
+    Otherwise, the exit code is the same as without the failure.
     """
     leave_out_odd_displays()
     with quiet_streams() as (answer, _):
@@ -218,8 +220,8 @@ def _run(arguments: list[str]) -> int:
     except UsageError as wrong:
         tell(_usage(wrong))
         return terminal.USAGE
-    except SystemExit as left:  # from a rule or a network from outside, because no code of nfa calls sys.exit
-        tell(f"the work is not finished, because your own rule or network called sys.exit({left})")
+    except SystemExit as left:  # only a user's own rule or network can raise it, because nfa does not call sys.exit
+        tell(f"the command did not finish, because your own rule or network called sys.exit({left}): remove this call")
         return terminal.FAILED
     except Exception as problem:
         from nfa.mechanism import NoGuarantee
@@ -232,7 +234,7 @@ def _run(arguments: list[str]) -> int:
 
 @cache
 def _commands() -> Callable[..., Any]:
-    """Return the commands that typer builds once in a process."""
+    """Build the commands with typer. The cache keeps them, because building takes time."""
     return typer.main.get_command(app)
 
 

@@ -34,7 +34,7 @@ def one(text: str) -> int | float:
     """
     if text.isascii():
         for kind in (int, float):
-            with suppress(ValueError):  # the text has another kind, or more digits than Python reads
+            with suppress(ValueError):  # raised if the text is no number of this kind, or has too many digits for int
                 return kind(text)
     raise ValueError(f"must be a number such as 0.1 or 1e-5, got {text!r}")
 

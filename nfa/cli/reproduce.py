@@ -19,9 +19,9 @@ from nfa.experiments.experiment import SCALES, VARIANTS, Analytic, Experiment, R
 WIDTH = 23  # columns for the ids in the list
 NOTES = (
     "computed: nothing is trained, and the numbers are the same at every scale. Each time is the sum of the times of"
-    " recorded runs on one core each. NumPy: the recorded runs did not use the compiled kernels that runs use now. ~:"
-    " the time is an estimate from recorded runs of the same rules and networks, scaled by epochs and images. This"
-    " estimate can be wrong by a factor of three. To estimate the time on this machine, run:"
+    " recorded runs on one core each. NumPy: the recorded runs used NumPy, but runs use the faster compiled kernels by"
+    " default. ~: the time is an estimate from recorded runs of the same rules and networks, scaled by epochs and"
+    " images. This estimate can be wrong by a factor of three. To estimate the time on this machine, run:"
     " nfa reproduce ITEM --scale SCALE --dry-run"
 )
 HOW = "seeds jobs backend scheduler resume data_dir kernels epochs format".split()  # options that every item has
@@ -123,9 +123,8 @@ def reproduce(
 
     With --epochs 25, runs of 200 epochs stop after 25 epochs. The table, the report and the picture state the number of
     epochs. The learning rates and the noise are the same as in runs of 200 epochs. A later command with --epochs 50
-    continues the stopped runs, and a command without --epochs completes these runs. The numbers are then the same as
-    without a stop. The command refuses a value of --epochs below the number of epochs that
-    a run has already finished.
+    continues the stopped runs, and a command without --epochs completes these runs. The results are then the same as
+    without a stop. The command refuses a value of --epochs below the number of epochs that a run has already finished.
 
     With --only sigma=0.01 --only reading=sound,printed, the command makes only the runs with these values. The table,
     the report and the picture show these runs alone. A KEY is the heading of a column to the left of the numbers in the
@@ -373,7 +372,7 @@ def show_result(console: Console, experiment: Any, result: Result) -> None:
 
 
 def print_rows(console: Console, rows: list[dict[str, Any]], digits: int) -> str:
-    """Print the rows as a table with all digits and, below the table, their sentence. Return the sentence or ""."""
+    """Print the rows as a table and, below the table, a sentence that holds for every row. Return it, or ""."""
     from nfa.experiments.report import lines_of
 
     (heads, *lines), numbers, below = lines_of(rows, digits)

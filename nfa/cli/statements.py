@@ -52,7 +52,9 @@ def the_certificate(chosen: dict[str, list[Item]]) -> dict[str, str]:
 
 
 def bibtex(chosen: dict[str, list[Item]]) -> dict[str, str]:
-    """Return BibTeX entries: one for each paper, and one for this version of nfa with the verdict of each statement.
+    """Return BibTeX entries: one for each paper, and entries for this version of nfa.
+
+    Each chosen statement has an entry for nfa with our verdict. A whole paper has one entry for nfa without verdicts.
 
     Raises
     ------
@@ -203,7 +205,7 @@ def _show_code(console: Console, item: Item, entry: str, whole: bool) -> None:
 
 
 def show_tally(console: Console, name: str | None, items: Iterable[Item], found: Iterable[Item]) -> None:
-    """Print the numbers of these statements that are findings, that hold, and that are not judged yet."""
+    """Print how many of these statements are findings, hold, are not executable, or are not judged yet."""
     of = Counter("finding" if item in found else item.verdict for item in items)
     counted = [f"findings: {of['finding']}", f"holds: {of['holds']}"]
     counted += [f"{verdict}: {of[verdict]}" for verdict in ("not-executable", "pending") if of[verdict]]

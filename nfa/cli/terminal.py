@@ -1,4 +1,4 @@
-"""Output that all subcommands of `nfa` share: a JSON document, a sentence for an error, and progress."""
+"""Functions that print the JSON document, the error messages and the progress of all subcommands of `nfa`."""
 
 import dataclasses
 import json
@@ -48,9 +48,9 @@ OK, FAILED, USAGE, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 
 
 class Listing(typer.core.TyperCommand):
-    """A command with names from a module in its help, for example ``{nfa.sampling.SCHEMES}``.
+    """A command that replaces references such as ``{nfa.sampling.SCHEMES}`` in its help by names from the module.
 
-    The module is loaded when the help is printed, and not at every start.
+    nfa imports the module only to print the help, so that the command starts quickly.
     """
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
@@ -61,7 +61,7 @@ class Listing(typer.core.TyperCommand):
 
 
 def spelled_out(help: str) -> str:
-    """Return a help text in which references such as ``{nfa.mechanism.LAWS}`` are replaced by their names or texts.
+    """Return a help text in which each reference is replaced by the names or the text that the reference points to.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def spelled_out(help: str) -> str:
 
 
 class Terminated(KeyboardInterrupt):
-    """The process received SIGTERM. nfa stops as after Ctrl-C, but with another exit code."""
+    """The process received SIGTERM. nfa stops as after Ctrl-C, but with exit code 143 instead of 130."""
 
 
 class Failed(Exception):
@@ -142,10 +142,10 @@ class _Lines(logging.Handler):
 
 
 class ProgressDisplay:
-    """The progress of the runs on standard error, as bars with the time left on a terminal, or as plain lines.
+    """The progress of runs on standard error: bars with the remaining time on a terminal, and plain lines otherwise.
 
-    The experiments call a display as ``progress(cell, step, steps, record)``. The record is None until the run is
-    finished. ``began`` is True once any run has begun.
+    The experiments report progress with the call ``progress(cell, step, steps, record)``. ``cell`` is the name of a
+    run. The record is None until this run is finished. ``began`` is True after any run has begun.
 
     Parameters
     ----------
@@ -228,7 +228,7 @@ class ProgressDisplay:
             self._told[cell] = now
 
     def _line(self, text: str) -> None:
-        """Print the progress of a run. A display of several items adds the time left for all items."""
+        """Print the progress of a run. A subclass can add other numbers to the line."""
         self._say(text)
 
     def _say(self, text: str) -> None:
@@ -245,7 +245,7 @@ def working(
     ------
     ValueError : unchanged, if it is raised before the first step
     Failed : for any other failure
-    typer.Exit : with code 130 on Ctrl-C and 143 on SIGTERM, after a sentence
+    typer.Exit : with code 130 on Ctrl-C and 143 on SIGTERM, after a message on standard error
     """
     progress = display or ProgressDisplay(runs)
     try:
@@ -253,7 +253,7 @@ def working(
             yield progress
     except KeyboardInterrupt as stop:
         again = "the same command" if resume else "the same command without --no-resume"
-        if any(Path(folder).rglob("*.*")):  # a lock counts too, because the run may still write its checkpoint
+        if any(Path(folder).rglob("*.*")):  # also true for a lock file, because its run may still write a checkpoint
             tell(f"stopped. Finished work is kept in {os.fspath(folder)}. To continue this work, run {again}.")
         else:
             tell("stopped before any result was written. To start again, run the same command.")

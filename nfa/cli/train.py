@@ -33,7 +33,7 @@ def names(one: Declared) -> list[str]:
 
 
 def option(one: Declared) -> inspect.Parameter:
-    """Return the option of a declared setting. The option defaults to None, so the default of the setting applies."""
+    """Return the option of a declared setting. The option's default is None, which means the setting's own default."""
     called, kind, default, meaning = names(one), one.kind, str(one.default), one.meaning
     if kind is dict:
         kind, meaning = list[str], f"{meaning} You can repeat this option."
@@ -53,7 +53,7 @@ def option(one: Declared) -> inspect.Parameter:
 
 
 def takes(settings: type) -> Callable[[Callable], Any]:
-    """Replace the parameter ``**given`` of a command by one option for each setting without a parameter of its own."""
+    """Replace the parameter ``**given`` of a command by an option for each setting that is not a parameter already."""
 
     def with_options(command: Any) -> Any:
         own = dict(inspect.signature(command).parameters)
@@ -103,7 +103,7 @@ def train(
 ) -> None:
     """Train a network by one rule on one data set, and write the weights and a record of the run.
 
-    If the run was stopped, the same command continues the run. Runs with equal settings give equal numbers. To
+    If the run was stopped, the same command continues the run. Runs with equal settings give equal results. To
     predict classes with the trained network, use `nfa predict`.
 
     You can train on your own .npz or .csv file. An .npz file from numpy.savez has the arrays x_train, y_train, x_test
@@ -133,8 +133,8 @@ def train(
     if given["secure"] and given["seed"] is not None:
         seed = given["seed"]
         raise ValueError(
-            f"give either --secure or --seed, got --secure and --seed {seed}: anyone who knows a seed can repeat the"
-            " draws"
+            f"give either --secure or --seed, got --secure and --seed {seed}. A secure run has no seed, because anyone"
+            " who knows the seed can compute the noise and the batches"
         )
     if save is not None:
         if out is not None:
@@ -159,7 +159,7 @@ def train(
 
 
 def _check_before(head: str, parts: Any) -> None:
-    """Refuse a run without the guarantee that it needs. Warn if --pixels uses facts about the data as public."""
+    """Refuse a run without the guarantee that it needs. Warn if --pixels treats values from the data as public."""
     from nfa.experiments.public import standardises
 
     refuse_what_has_no_guarantee(head, parts)
@@ -225,7 +225,7 @@ def show_record(console: Console, record: Mapping[str, Any], folder: Path) -> No
 
 
 def _cell(key: str, value: Any) -> str:
-    if key == "clipped":  # the share for each clip of the rule, in the last batch of the epoch
-        shares = value if isinstance(value, list) else [value]  # a rule from outside may record a single number or none
+    if key == "clipped":  # for each clip of the rule, the share of clipped vectors in the last batch of the epoch
+        shares = value if isinstance(value, list) else [value]  # a user's own rule may record a single number or None
         return " ".join("-" if share is None else f"{100 * share:.0f}" for share in shares)
     return str(value) if key == "epoch" else f"{value:.4f}" if key == "train_loss" else f"{value:.2%}"

@@ -205,7 +205,7 @@ def transposed_first(forward: Callable, given: tuple, square: tuple) -> Wrong | 
     if passes(call, forward, *given) or not passes(check):
         return None
     rows, columns = given[0][1].shape
-    name = "the shape of what forward multiplies h[0] by, from the right"
+    name = "the shape of the matrix by which forward multiplies h[0] from the right"
     return mismatch(name, (rows, columns), (columns, rows), "W[1] is transposed")
 
 
@@ -267,7 +267,7 @@ def entries(value: Any, of: str, *names: str) -> list[Any]:
     if not isinstance(value, dict):
         raise misfit(f"what {of} returns", value, "a dictionary")
     if missing := [name for name in names if name not in value]:
-        raise mismatch(f"the entry {missing[0]!r} of what {of} returns", "none", "one")
+        raise mismatch(f"the entry {missing[0]!r} in the dictionary that {of} returns", "none", "one entry")
     return [value[name] for name in names]
 
 
@@ -387,7 +387,7 @@ def same_scale(found: Mapping[str, tuple[Any, Any]], case: str, hint: str, turne
     """Check norm and sign of the entries of `fitting` that have the right direction. A wrong sign has its own hint."""
     factors = {name: common_factor(*two) for name, two in found.items()}
     if not any(factors.values()):
-        raise mismatch("entries with the right direction", "none", "at least one, to judge its norm and sign")
+        raise mismatch("entries with the right direction", "none", "at least one entry, to judge its norm and sign")
     for name, factor in factors.items():
         if factor is not None:
             close(*found[name], f"{name} {case}", hint if factor > 0 else turned)

@@ -319,7 +319,7 @@ class Students(exchange.Peer):
         try:
             value = super().request(do, *args)
         except exchange.BrokenError:
-            self.kill("the notebook sent what is no answer to the checks")
+            self.kill("the notebook sent the checks a message that is not a valid answer")
             raise exchange.GoneError from None
         except exchange.GoneError:
             raise

@@ -187,7 +187,7 @@ class Writer:
             self._count(1 + value.bit_length() // 32)
             return value if -(2**63) <= value < 2**63 else ["i", hex(value)]
         if depth > DEEPEST:
-            raise TooLargeError(f"a value has more than {DEEPEST} lists in one another")
+            raise TooLargeError(f"a value has more than {DEEPEST} nested lists")
         if (number := self.numbers.get(id(value))) is not None:
             return ["r", number]
         if isinstance(value, IN_PLACE):

@@ -26,7 +26,7 @@ from nfa.whole import whole_folder, write_whole
 
 CONFIG = "nbgrader_config.py"
 NOT_GRADED = "not graded"
-BY_HAND = "points that you gave by hand before the last grading still count: look at them in nbgrader formgrader"
+BY_HAND = "points that you gave by hand before the last grading still count: check these points in nbgrader formgrader"
 TIME = 300.0  # seconds for the start of nbgrader and all work except the cells
 CELL_TIME = 45.0  # seconds for each cell: nbgrader's own limit, and the time to stop a cell
 COLUMNS = (

@@ -32,7 +32,7 @@ statements:
 
     python -m pytest {options} --stub=THIS_FILE
 
-You may add helpers. If a body calls one of these functions in any way, your function is used.
+You may add helpers. If a body calls one of these functions, nfa uses your version of that function.
 """
 
 from __future__ import annotations

@@ -490,8 +490,8 @@ def with_some_noise(rule: RuleSpec, settings: Settings) -> Settings:
     if rule.noise in settings.rule_settings:
         asks = next(iter(asking))
         raise ValueError(
-            f"{asks} and the setting {rule.noise} exclude each other: leave out one of the two, because each"
-            " determines the other"
+            f"{asks} and the setting {rule.noise} exclude each other: leave out one of the two, because both"
+            " settings determine the noise"
         )
     return _with_noise(settings, {rule.noise: 1.0} if rule.setting(rule.noise) else {})
 

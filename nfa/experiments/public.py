@@ -61,8 +61,8 @@ def refuse_undeclared(settings: Settings, words: Wording = OPTIONS) -> None:
     """Raise ValueError if a run that is counted or secure lacks a declaration."""
     if missing := undeclared(settings, words):
         what = "data" if settings.dataset == IN_MEMORY else "file"
-        said = f"a secure run, or a run with an epsilon, takes no public fact from your own {what}: give"
-        said += f" {' and '.join(missing)}"
+        said = f"a secure run, or a run with an epsilon, must not read public settings from your own {what}, because"
+        said += f" its records are private: give {' and '.join(missing)}"
         if settings.records is None and settings.adjacency in NUMBER_DIFFERS:
             *others, last = [name for name in ADJACENCIES if name not in NUMBER_DIFFERS]
             same = f"{words.setting('adjacency', ', '.join(others))} or {last}"

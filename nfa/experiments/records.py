@@ -21,11 +21,13 @@ from nfa.privacy.accountant import caution
 from nfa.whole import write_whole
 
 FORMAT = 1
-UNSEALED = "does not match the seal of this user's key: the file was edited, or another version of nfa wrote the file"
+UNSEALED = (  # a seal is a code that only the owner of the key can compute from the content of the file
+    "has no valid seal from this user's key: the file was edited, or another version of nfa wrote the file"
+)
 # This advice is part of every message that asks the user to begin a secure run again.
 COUNT_BESIDE = (
-    "The record of the new run does not count the steps that are already taken: add these steps to the count of the new"
-    " run"
+    "The epsilon of the new run does not include the steps that were already taken: add these steps when you compute"
+    " the total epsilon"
 )
 OF_FILES = {"rule": "rule", "network": "architecture"}  # a user's own file, and the setting that names it
 HasData = Callable[[str], bool]  # whether the digest of a record or a checkpoint matches the data of the run
@@ -133,7 +135,7 @@ def validate(record: Any, name: str = "the record") -> None:
     for what, setting in OF_FILES.items():
         if record["private"] and from_outside(str(record["settings"].get(setting))):
             raise ValueError(
-                f"nfa never records a run of a {what} from outside as private, but {name} does: choose another folder"
+                f"nfa never records a run of a user's own {what} as private, but {name} does: choose another folder"
             )
     if record["private"] and "guarantee" not in record["privacy"]:
         raise ValueError(
@@ -145,8 +147,9 @@ def validate(record: Any, name: str = "the record") -> None:
         )
     if record["private"] and not isinstance(record.get("seal"), str):
         raise ValueError(
-            f"{name} records a run as private, but has no seal: the record was edited, or version 0.1 wrote the record."
-            " Secure runs of version 0.1 did not count what the rounding of floats reveals"
+            f"{name} records a run as private, but has no seal: choose another folder. Either the record was edited, or"
+            " version 0.1 wrote the record. The epsilon of secure runs of version 0.1 did not include the privacy loss"
+            " from the rounding of floats"
         )
     untested = record["test_accuracy"] is None and record["data"].get("test") == 0
     for measured in ("test_accuracy", "train_accuracy")[untested:]:  # older records have no train_accuracy
@@ -287,7 +290,7 @@ def same(found: dict[str, Any], wanted: dict[str, Any], has_data: HasData, folde
     there, here = {"kernels": False} | found["settings"], wanted["settings"]  # without this entry: NumPy
     there.pop("threads", None)  # a setting of version 0.1 that has no effect on results
     differs = [
-        f"{name} is {there.get(name, 'not set')} there and {here.get(name, 'not set')} here"
+        f"{name} is {there.get(name, 'not set')} in that run and {here.get(name, 'not set')} in the new run"
         for name in sorted(there.keys() | here.keys())
         if there.get(name) != here.get(name)
     ]

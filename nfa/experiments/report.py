@@ -241,7 +241,8 @@ def computed_report(experiment: Analytic, table: Rows) -> str:
         made=experiment.made[0].upper() + experiment.made[1:],
         summary=_listed(experiment.summary(table)),
         notes=_joined(experiment.notes(table)),
-        within=experiment.within or f"the two differ by at most {experiment.tolerance} (our own band)",
+        within=experiment.within
+        or f"our value differs from the printed value by at most {experiment.tolerance} (our own band)",
         table=markdown_table(experiment.shown(table), experiment.digits),
         transcription=_one_line(experiment.transcription),
         software=", ".join(f"{name} {version}" for name, version in versions().items()),
@@ -295,7 +296,7 @@ def _rules(runs: Trained) -> list[str]:
     lines = []
     for cell, record in runs:
         given = {k: v for k, v in record["settings"]["rule_settings"].items() if k != "sigma"}
-        told = ", ".join(f"{name} {value}" for name, value in given.items()) or "none of its own"
+        told = ", ".join(f"{name} {value}" for name, value in given.items()) or "no settings of its own"
         if "opu" in record["settings"]:
             told += "; OPUs with " + ", ".join(f"{name} {value}" for name, value in record["settings"]["opu"].items())
         reading = f", reading {cell.key['reading']}" if "reading" in cell.key else ""

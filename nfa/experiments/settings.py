@@ -46,12 +46,12 @@ class Settings:
         number of steps follow from this number. If nfa computes an epsilon under add-remove, you must give this number,
         and nfa does not compare the number with the file. Under every other adjacency, this number must equal
         the number of records in the file. See `nfa.experiments.public`.
-    data_dir : Folder in which nfa searches for data first, before NFA_DATA_HOME and the cache. Two runs that differ
-        only in this folder are the same run.
+    data_dir : Folder in which nfa searches for data first, before NFA_DATA_HOME and the cache. The folder is not one of
+        the settings that identify a run, because the place of the data does not change the results.
     train_examples : Number of training examples to use, drawn at random.
     validation : Share of the training set that is held out.
-    tested : Compute the accuracy on the test set. Otherwise, the run computes nothing from test examples. Use such runs
-        in a search for settings, because these settings must not depend on test examples.
+    tested : Compute the accuracy on the test set. With False, the run computes nothing from test examples. Use False to
+        search for settings, because the settings must not depend on test examples.
     pixels : Scale of the pixels: standard (mean 0, standard deviation 1), unit (0 to 1) or as-is. For standard, nfa
         computes the mean and the standard deviation from the training pixels, for each feature of a table or each
         channel of images.
@@ -74,8 +74,8 @@ class Settings:
         the OPUs replace the matrices B. OPUs use ``feedback_scale`` and need the "normal" law. {} means ideal OPUs, and
         None means matrices.
     stored : Store the feedback matrices or, with --no-stored, compute the matrices again at each use. This setting is
-        for rules that take ``B`` and ``project``, with the "normal" law. Computed matrices have other values than
-        stored matrices. The seed determines the values of both. The medium of an OPU has its own parameter ``stored``.
+        for rules that take ``B`` and ``project``, with the "normal" law. For one seed, computed matrices have other
+        values than stored matrices. The medium of an OPU has its own parameter ``stored``.
     align_every : Number of steps between two comparisons of the direction with the gradient. The steps with a
         comparison are the multiples of this number.
     sampling : Sampling scheme of the batches: {nfa.sampling.SAMPLERS}.
@@ -92,26 +92,26 @@ class Settings:
     adam_eps : Constant added to the square root in Adam's denominator.
     average : Share of the steps, at the end of the run, over which nfa averages the weights. To evaluate, save and
         predict, nfa uses the mean of the weights after each of these steps. The training continues from the last
-        weights. The mean is computed from published weights, so epsilon is the same.
+        weights. The guarantee covers the weights after every step, so averaging these weights does not change epsilon.
     adjacency : Difference between neighbouring data sets in the guarantee: {nfa.mechanism.ADJACENCIES}. With an
         adjacency, nfa computes epsilon and writes it into the record of the run. With None, nfa computes no epsilon.
     delta : Delta of the (epsilon, delta) guarantee, between 0 and 1.
     accountant : Accountant: rdp (Rényi differential privacy) or pld (privacy loss distributions). Without a target
-        epsilon, two runs that differ only in the accountant are the same run, because they have the same weights.
+        epsilon, the accountant does not change the weights, so it is not one of the settings that identify a run.
     conversion : Conversion from Rényi divergences to (epsilon, delta): mironov2017 or canonne2020. The tables and
-        figures of the papers use mironov2017. Without a target epsilon, two runs that differ only in the conversion are
-        the same run, because they have the same weights.
+        figures of the papers use mironov2017. Without a target epsilon, the conversion does not change the weights, so
+        it is not one of the settings that identify a run.
     target_epsilon : Largest allowed epsilon, from which nfa computes the noise of the rule. The target is for all steps
-        of an uninterrupted run. nfa writes the noise into the record of the run. The noise is the rule's setting sigma,
-        the standard deviation on the mean. For `pdfa`, sigma is the standard deviation on a record's errors. The noise
-        of `pdfa_isotropic` is s, and the noise of `dp_ulr_sound` is sigma_0.
+        of an uninterrupted run. nfa writes the noise into the record of the run. For most rules, nfa sets the rule's
+        setting sigma, the standard deviation of the noise on the batch's mean. For `pdfa`, sigma is the standard
+        deviation of the noise on a record's errors. For `pdfa_isotropic`, nfa sets s, and for `dp_ulr_sound`, sigma_0.
     noise_multiplier : Standard deviation of the noise divided by the rule's sensitivity, instead of a target epsilon.
     seed : Seed of all random numbers. Runs of different rules with the same seed have the same initial weights,
         feedback and batches.
     secure : Draw batches and noise with a key from the operating system instead of a seed. The key is not stored. The
-        page tutorials/threat_model.md explains the guarantee of a secure run. The module `nfa.noise.secure` explains
-        the draws. The record of the run has a digest of the data under the user's key (`nfa.data.keyed_digest`). Leave
-        the seed at its default, because a secure run has no seed. The results of an example are bitwise identical in
+        page tutorials/threat_model.md explains the guarantee of a secure run. The function `nfa.noise.secure` explains
+        how nfa draws. The record of the run has a digest of the data under the user's key (`nfa.data.keyed_digest`).
+        Leave the seed at its default, because a secure run has no seed. nfa computes the same bits for an example in
         every batch (`nfa.kernels.rows`).
     dtype : Format of the numbers in the run: float32 or float64. A secure run needs float64. The sensitivity of a
         secure run includes the effect of rounding (`nfa.sensitivity.rounding`).
@@ -121,7 +121,7 @@ class Settings:
         the results of an example differently in another batch, nfa refuses a secure run with NumPy. See
         `nfa.experiments.company`. A run uses every kernel of `nfa.kernels` that fits its rule and its network. Kernels
         compute the same values as NumPy, up to rounding. But kernels draw other noise from the same distribution, so
-        you cannot continue a run with the other choice.
+        you cannot continue a run with another value of this setting.
     """
 
     rule: str = "dfa"
@@ -186,7 +186,7 @@ class Settings:
     kernels: Annotated[bool, Setting(range=TRUE_OR_FALSE)] = True
 
     def __post_init__(self) -> None:
-        if self.dtype == self._own_dtype:  # so that equal runs have equal settings
+        if self.dtype == self._own_dtype:  # a default that is given explicitly must not change the run's identity
             object.__setattr__(self, "dtype", None)
 
     @property
@@ -214,7 +214,7 @@ class Settings:
         unused |= {name for name, idle in without_use.items() if idle} | set(self.without_effect())
         kept = {name: value for name, value in values.items() if name not in unused}
         files = {name: os.path.basename(kept[name]) for name in ("dataset", "test") if name in kept}
-        return kept | files  # the record contains the digest of the data instead of their folder
+        return kept | files  # the folder is left out, because a digest in the record identifies the data
 
     def without_effect(self) -> dict[str, str]:
         """Return the settings that have no effect on the run, each with the reason.

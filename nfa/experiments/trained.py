@@ -244,7 +244,7 @@ def _network(record: dict[str, Any], shape: tuple[int, ...], arrays: dict[str, n
     settings = Settings.from_json(record["settings"])
     check(settings)
     if record.get("network_digest") != file_digest(settings.architecture, "network"):
-        raise ValueError(f"the file of the network {settings.architecture} has changed since the training")
+        raise ValueError(f"the file of the network {settings.architecture} has changed since the training: {AGAIN}")
     net = network_of(settings, Streams(0), shape)
     for l in range(1, net.L + 1):
         for parameters, key in ((net.W, f"W{l}"), (net.b, f"b{l}")):

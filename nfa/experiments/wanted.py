@@ -55,8 +55,8 @@ def refuse_what_lacks_a_count(settings: Settings, words: Wording = OPTIONS) -> N
         raise ValueError(f"{' and '.join(asking)} exclude each other: leave out one of the two")
     if asking and noise in settings.rule_settings:
         raise ValueError(
-            f"{asking[0]} and {words.own(noise)} exclude each other: leave out one of the two, because each determines"
-            " the other"
+            f"{asking[0]} and {words.own(noise)} exclude each other: leave out one of the two, because both settings"
+            " determine the noise"
         )
     if asking and rule.refusal:
         raise NoGuarantee(rule.refusal.id, f"{rule.refusal.why}; {OTHERS}")

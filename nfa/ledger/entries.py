@@ -127,7 +127,7 @@ def parse(text: str) -> tuple[list[Header], list[Item]]:
     try:
         data = tomllib.loads(text)
     except RecursionError:
-        raise ValueError("a ledger file must not nest lists this deeply") from None
+        raise ValueError("the lists in a ledger file are nested too deeply") from None
     unknown = set(data) - {"paper", "item"}
     if unknown:
         raise ValueError(

@@ -22,10 +22,10 @@ from nfa.sampling import ALL_RECORDS, SAMPLERS, SCHEMES
 from nfa.sensitivity import BOUNDS_APART
 
 CHANGED = {  # for each adjacency, words for the change of one record
-    "replace-one": "Change all values of one record, keep the number of records",
-    "add-remove": "Take one record out, or put one in",
-    "zero-out": "Let one record add 0 to every sum, keep the number of records",
-    "replace-label": "Change the label of one record; its inputs are treated as public",
+    "replace-one": "Change all values of one record, but not the number of records",
+    "add-remove": "Add or remove one record",
+    "zero-out": "Let one record add 0 to every sum, but do not change the number of records",
+    "replace-label": "Change the label of one record, and treat the inputs as public",
 }
 # Factor on the noise multiplier if the adjacency changes and the noise does not. Replacing a record moves the release
 # twice as far as adding a record or zeroing it out. Entries are (adjacency of the run, other adjacency): factor.
@@ -159,17 +159,18 @@ class CountedRun:
         """A text about how often a record is used, and whether the sampling lowers epsilon."""
         sampler = SAMPLERS[self.sampling]
         if sampler.all_records:
-            return f"Every record is in every step ({g.steps} in all), and each step counts in full."
+            return f"Each of the {g.steps} steps uses every record, so no sampling lowers epsilon."
         if sampler.once_an_epoch:
             epochs = f"{g.uses} epoch{'s' * (g.uses > 1)}"
             return (
-                f"The run has {g.steps} steps in {epochs}, whole or begun. A record is in at most one batch of each "
-                f"epoch, so {g.uses} uses count, each in full. The shuffle itself does not count as protection."
+                f"The run has {g.steps} steps in {epochs}. An unfinished epoch counts as an epoch. A record is in at "
+                f"most one batch of each epoch, so nfa adds up the privacy loss of {g.uses} use{'s' * (g.uses > 1)} of "
+                "a record. nfa proves no lower epsilon from the shuffle itself."
             )
         drawn = f"A record is in a batch with probability {self.rate:.6g}, in {self.rate * g.steps:.6g} of the "
         drawn += f"{g.steps} step{'s' * (g.steps != 1)} on average. "
         if g.conversion != PLD and not theorems.amplifies(g.bound):
-            return drawn + "This bound ignores the sampling, so every step counts in full."
+            return drawn + "This bound ignores the sampling, so the sampling does not lower epsilon."
         return (
             drawn + "The sampling lowers the epsilon of each step, as long as nobody learns which records were drawn."
         )
@@ -202,7 +203,7 @@ class CountedRun:
         return rows
 
     def choices(self, g: Guarantee, losses: Guarantee | str) -> list[dict[str, Any]]:
-        """The rows from counting every use in full to the smallest proved epsilon.
+        """The rows of choices, from no amplification by sampling to the smallest proved epsilon.
 
         Each row adds one choice, and has its epsilon and its gain ``saves``. The row of the given guarantee is marked
         ``asked``. ``saves`` is None in the first row, and if the epsilon of the previous row is infinite.
@@ -213,13 +214,13 @@ class CountedRun:
         papers = {"conversion": "mironov2017"}
         ask: list[tuple[str, dict[str, Any]]] = []
         if theorems.counts_in_full(release):
-            ask.append(("every use in full", papers | {"bound": base.id, "orders": None}))
+            ask.append(("no amplification by sampling", papers | {"bound": base.id, "orders": None}))
         if first.id != base.id:
             ask.append(("amplification by sampling", papers | {"bound": first.id}))
         if best.id != first.id:
-            ask.append(("orders that are no integers", papers | {"bound": best.id}))
-        ask.append(("the sharper conversion", {"bound": best.id, "conversion": "canonne2020"}))
-        ask.append(("all that Rényi orders prove", {"conversion": None}))
+            ask.append(("orders between the integers", papers | {"bound": best.id}))
+        ask.append(("the conversion canonne2020", {"bound": best.id, "conversion": "canonne2020"}))
+        ask.append(("the best proof by Rényi orders", {"conversion": None}))
         rows: list[dict[str, Any]] = []
         for choice, how in ask:
             found = self.by_renyi(release, **how)
@@ -315,7 +316,8 @@ def _noise(g: Guarantee) -> float:
 def _promise(g: Guarantee) -> str:
     pair, factor = CHANGED[g.adjacency], up(math.exp(g.epsilon), 4) if g.epsilon < 20 else "e^ε"
     if g.epsilon == math.inf:
-        return f"{pair}: epsilon is infinite, so there is no bound on how far the probability of an event can change."
+        return f"{pair}. Epsilon is infinite, so there is no bound on the change of an event's probability."
     return (
-        f"{pair}: an event of probability p then has probability at most {factor} p + {g.delta:.10g}, for every event."
+        f"{pair}. If an event had probability p before this change, it has probability at most {factor} p +"
+        f" {g.delta:.10g} after the change."
     )

@@ -9,7 +9,7 @@ from nfa.mechanism import ADJACENCIES
 from nfa.privacy.coverage import Bound, Coverage, unsampled_curve
 from nfa.sampling import SCHEMES, EpochPartition, Full
 
-SAYS = "every use of a record is counted in full"
+SAYS = "each use of a record counts without amplification by sampling"
 IN_FULL = (
     Bound(
         id="lee2020:lem1",

@@ -145,8 +145,8 @@ def _least_by_bisection(spent: Callable[[float], float], target_epsilon: float) 
     while (floor := spent(high)) > target_epsilon:
         if high > LARGEST:
             raise ValueError(
-                f"no amount of noise brings epsilon to {target_epsilon:g}: with the other settings of the rule, "
-                f"epsilon stays at {floor:.4g}"
+                f"no amount of noise brings epsilon to {target_epsilon:g}, because epsilon stays at {floor:.4g} with "
+                "the other settings of the rule: change these settings"
             )
         high *= 16
     while spent(high / 16) <= target_epsilon:
@@ -217,6 +217,7 @@ def noise_report(
         )
         if float(counted["epsilon"]) > asked.get("target_epsilon", math.inf):
             words += (
-                ". This epsilon is more than was asked for, because it includes all that an interrupted run has spent"
+                ". This epsilon exceeds the target, because the run was interrupted, and each interruption can raise"
+                " epsilon"
             )
     return {"asked": dict(asked), "got": got, "statement": words}

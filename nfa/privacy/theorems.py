@@ -138,8 +138,8 @@ def choose(release: Release, bound: str | None = None) -> Bound:
         id_ = coverage.bounds[0].id if coverage.bounds else base.id
         raise NoGuarantee(
             id_,
-            f"no theorem counts every use in full for {release.sampling} batches under {release.adjacency}, and no "
-            f"theorem on {release.sampling} batches covers {release.law} noise",
+            f"nfa knows no theorem on {release.law} noise with {release.sampling} batches under {release.adjacency}, "
+            "with or without amplification by sampling",
         )
     return chosen
 

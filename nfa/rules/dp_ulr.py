@@ -143,8 +143,9 @@ def controller(net: Net, l: int, h_in: np.ndarray, loss: np.ndarray, *, K: int, 
             # 8 bounds sigma from above.
             return math.sqrt(smallest / K) / (C * sigma_0)
     raise ValueError(
-        f"Equation 8 gives no noise for layer {l}, because the matrix of this layer has order {rows.shape[1]}, but "
-        f"rank {np.linalg.matrix_rank(rows)} on this batch: choose a remedy"
+        f"Equation 8 gives no noise for layer {l}, because the controller's matrix of this layer has order "
+        f"{rows.shape[1]}, but rank {np.linalg.matrix_rank(rows)} on this batch: set remedy to 'parameters' or "
+        "'eigenvectors'"
     )
 
 

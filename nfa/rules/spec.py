@@ -315,7 +315,7 @@ def _spec(
     if hasattr(function, "__wrapped__"):
         raise ValueError(
             f"rule {name!r} wraps another function (functools.wraps), so the guarantee could belong to the wrapped "
-            "function: name a function that does not wrap another"
+            "function: name a function that does not wrap another function"
         )
     taken = _parameters(function)
     if lacks := _lacks(taken):
@@ -379,7 +379,7 @@ def _lacks(taken: Mapping[str, inspect.Parameter] | None) -> str:
     if len(placed) < 3 and inspect.Parameter.VAR_POSITIONAL not in kinds:
         lacks.append(f"takes {'only ' + ' and '.join(placed) if placed else 'nothing'} by position")
     if "rng" in placed[:3]:
-        lacks.append("has rng among the first three")
+        lacks.append("has rng among its first three parameters")
     elif inspect.Parameter.VAR_KEYWORD not in kinds and (
         "rng" not in taken or taken["rng"].kind is inspect.Parameter.POSITIONAL_ONLY
     ):

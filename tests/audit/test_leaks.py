@@ -63,7 +63,7 @@ def test_a_record_that_the_state_keeps_is_found(name, step, adjacency):
     assert not report.details["sensitivity"]["exceeded"]
     assert report.refuted
     [said] = [part for part in report.parts if "state" in part.heading]
-    assert "the state carries the record on" in said.after[0]
+    assert "the state of the rule keeps information about the record" in said.after[0]
     assert any(game["game"].endswith("the record in step 1") for game in report.details["games"])
 
 
@@ -78,7 +78,7 @@ def test_a_sound_rule_is_not_refuted(name, adjacency):
     assert (report.details["state"]["kept"], report.details["state"]["carried"]) == (kept, 0)
     assert bool(report.details["state"]["pairs"]) == kept
     assert any("outside its state" in phrase for phrase in report.not_looked_at)
-    assert any("its state carries on for more than" in phrase for phrase in report.not_looked_at) == kept
+    assert any("that the rule keeps in its state for more than" in phrase for phrase in report.not_looked_at) == kept
 
 
 def drawn(one, count=200):
@@ -239,7 +239,7 @@ def test_a_state_that_cannot_be_asked_is_named(monkeypatch):
     monkeypatch.setattr(own_rule, "carried", _refuse)
     report = audited("late", "add-remove")
     assert report.details["state"] == {"kept": True, "pairs": 0, "carried": 0.0}
-    assert any("that its state carries from step to step" in phrase for phrase in report.not_looked_at)
+    assert any("that the rule keeps in its state, except" in phrase for phrase in report.not_looked_at)
 
 
 def _refuse(*_, **__):

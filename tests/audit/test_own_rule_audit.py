@@ -177,7 +177,7 @@ def test_your_own_rule_is_held_against_its_own_mechanism(own):
     _, unseen = out.split("The claim is not refuted. This result does not prove the claim.\n")
     assert " ".join(unseen.split()).startswith("Not examined: networks with other layers, activations or losses")
     assert "more than 3 steps" in " ".join(unseen.split())
-    assert " ".join(out.split()).endswith("nfa has not proved this mechanism.")
+    assert " ".join(out.split()).endswith("nfa has not proved this claim.")
 
 
 @pytest.mark.slow

@@ -320,7 +320,7 @@ def test_other_settings_in_the_same_folder_are_refused(nfa, folder):
     there = files(folder)
     code, _, err = nfa("train", *TINY, "--lr", "0.5", "--out", "mine")
     assert code == 2
-    assert "lr is 0.01 there and 0.5 here" in one_sentence(err)
+    assert "lr is 0.01 in that run and 0.5 in the new run" in one_sentence(err)
     assert files(folder) == there
     assert nfa("train", *TINY, "--lr", "0.5", "--out", "mine", "--no-resume")[0] == 0
 

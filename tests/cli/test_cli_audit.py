@@ -291,7 +291,7 @@ def test_dp_dfa_in_words(nfa):
         "gamma beta is one bound over all layers, including the output's 1",
         "an element-wise derivative y_hat (1 - y_hat)",
         "this audit does not refute the printed epsilons",
-        "More than printed: 1-1-2;",
+        "exceeds the printed epsilon: 1-1-2;",
         "The claim is refuted with 95 % confidence.",
     ):
         assert said in words

@@ -91,7 +91,7 @@ def test_several_items_are_those_alone_the_shortest_first(nfa, folder):
     assert lines == ["lee2020:epsilons", "ohana2021:fig2", "ohana2021:table1"]
     assert finished(err) == ["ohana2021-table1-demo/bp-seed1", "ohana2021-table1-demo/dfa-seed1"]  # common run once
     assert "finished (2 of 2 runs)" in err
-    assert len(re.findall(r"; about \S+ s left for all$", err, re.MULTILINE)) == 2
+    assert len(re.findall(r"; about \S+ s left for all runs$", err, re.MULTILINE)) == 2
     for path in (
         "ohana2021-table1-demo/REPORT.md",
         "ohana2021-table1-demo/fig2-REPORT.md",
@@ -126,7 +126,7 @@ def test_without_kernels_alone_and_in_a_list(nfa, folder, monkeypatch):
     bind.cannot_compile.cache_clear()
     kept = results(folder / "runs")
     assert [(record["settings"]["kernels"], record["kernels"]) for record in kept.values()] == [(False, [])] * 2
-    other = "with other settings (kernels is False there and True here)"
+    other = "with other settings (kernels is False in that run and True in the new run)"
     code, out, err = nfa("reproduce", "ohana2021:table1")
     assert (code, out, other in one_sentence(err)) == (2, "", True)
     code, out, _ = nfa("reproduce", *both)

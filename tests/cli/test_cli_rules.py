@@ -209,7 +209,7 @@ def test_a_rule_that_is_none_gets_a_sentence(nfa, own, name, said):
         ("def f(net, x, *, rng): pass", "takes only net and x by position"),
         ("def f(net, x, y, *, sigma=1.0): pass", "does not take rng by name"),
         ("def f(net, x, y, rng, /): pass", "does not take rng by name"),
-        ("def f(net, rng, x, y): pass", "has rng among the first three"),
+        ("def f(net, rng, x, y): pass", "has rng among its first three parameters"),
         ("class f: pass", "takes nothing by position and does not take rng by name"),
         ("f = dict", "has no signature that can be read"),
     ],

@@ -252,8 +252,8 @@ MISSING = [
     ),
     (
         "--rule dp_sgd --target-epsilon 3 --set sigma=1",
-        "--target-epsilon and --set sigma exclude each other: leave out one of the two, because each"
-        " determines the other",
+        "--target-epsilon and --set sigma exclude each other: leave out one of the two, because both"
+        " settings determine the noise",
     ),
     # If a rule has no guarantee, the refusal reports this first, also if settings are missing.
     (

@@ -299,12 +299,12 @@ def test_many_functions_have_few_lines(tmp_path, capsys):
     code, said = printed(tmp_path / "mine.py", capsys)
     assert code == 1
     assert len(said.out.splitlines()) <= 25
-    assert "3 more: right" in said.out
+    assert "3 more functions: right" in said.out
     assert "bp11 (lee2020:eq3):\n" in said.out
     (tmp_path / "mine.py").write_text(head + marked.rpartition("\n@exercise")[0], encoding="utf-8")
     code, said = printed(tmp_path / "mine.py", capsys)
     assert code == 0
-    assert "3 more: right" in said.out
+    assert "3 more functions: right" in said.out
 
 
 def test_an_invalid_file_is_refused_in_one_sentence(tmp_path, capsys):

@@ -300,7 +300,7 @@ TOLD = {
     "floods": "",
     "giant": "Wrong: giant raised TooLargeError: a value has more than 64 MB",
     "many": "Wrong: many raised TooLargeError: a value has more than 1600000 entries",
-    "deep": "Wrong: deep raised TooLargeError: a value has more than 60 lists in one another",
+    "deep": "Wrong: deep raised TooLargeError: a value has more than 60 nested lists",
     "deletes": "Wrong: deletes raised PermissionError: ",
     "writes": "Wrong: writes raised PermissionError: ",
     "connects": "Wrong: connects raised ",
@@ -384,7 +384,7 @@ STOPPED = {
         "import gc\nfrom nfa.course import exchange\n"
         "(peer,) = [one for one in gc.get_objects() if isinstance(one, exchange.Peer)]\n"
         "def fine(x):\n    peer.pipe.send_bytes(b'no message')\n    return 2 * x",
-        "the notebook sent what is no answer to the checks",
+        "the notebook sent the checks a message that is not a valid answer",
     ),
 }
 

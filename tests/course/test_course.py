@@ -735,7 +735,7 @@ def test_what_comes_back_is_taken_in_every_form():
     assert checking.entries({"a": 1, "b": 2}, "f", "b") == [2]
     for value, told in [
         (checking.NOTHING, f"what f returns: found nothing, expected a dictionary; {RETURN}"),
-        ({}, "the entry 'b' of what f returns: found none, expected one"),
+        ({}, "the entry 'b' in the dictionary that f returns: found none, expected one entry"),
     ]:
         with pytest.raises(checking.Wrong, match=f"^{told}$"):
             checking.entries(value, "f", "b")

@@ -92,7 +92,7 @@ def test_the_command_names_what_is_wrong(given, capsys):
     checks = len(problem_set("ps2_dfa").tests)
     assert first == f"ps2_dfa: {checks - 1} of {checks} checks pass"
     assert " ".join(told).startswith("  dfa_feedback: the direction of dW[1]")
-    assert "other values than grading" in last
+    assert "other values than the grading" in last
     assert path.read_bytes() == before
 
 

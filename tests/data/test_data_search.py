@@ -197,7 +197,8 @@ def test_offline_is_one_sentence_that_says_where_to_put_what(tmp_path):
     assert str(caught.value) == (
         "toy is in none of the places searched (NFA_DATA_HOME, which is not set; the user cache (toy-folder)) and"
         " cannot be downloaded (127.0.0.1 cannot be reached): put train-images, train-labels, t10k-images, t10k-labels"
-        " (or the same with .gz) into a folder toy-folder below the folder that NFA_DATA_HOME or data_dir names"
+        " (or these files compressed as .gz) into a folder toy-folder below the folder that NFA_DATA_HOME or data_dir"
+        " names"
     )
     assert str(tmp_path) not in str(caught.value)
     assert isinstance(caught.value, OSError)

@@ -239,7 +239,7 @@ def test_note_and_checkpoint_edited_alike_to_a_run_that_was_not_interrupted_are_
         interrupt(settings, folder, monkeypatch, k)
     change_header(folder, lambda header: header["meta"]["spent"].update(sessions=[[1, 9]]))
     change_note(folder, [[1, 9]])
-    with pytest.raises(ValueError, match="does not match the seal of this user's key"):
+    with pytest.raises(ValueError, match="has no valid seal from this user's key"):
         run(settings, folder)
 
 
@@ -275,7 +275,7 @@ def test_a_note_that_tells_less_is_refused_without_a_checkpoint_too(settings, tm
         with pytest.raises(Killed):
             run(settings, folder, checkpoint_every=0)
     change_note(folder, [])
-    with pytest.raises(ValueError, match="does not match the seal of this user's key"):
+    with pytest.raises(ValueError, match="has no valid seal from this user's key"):
         run(settings, folder)
 
 
@@ -302,7 +302,7 @@ def test_a_checkpoint_edited_anywhere_is_refused(what, settings, tmp_path, monke
         header["meta"]["history"][0]["test_accuracy"] = 1.0
     arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
     np.savez(path, **arrays)
-    with pytest.raises(ValueError, match="does not match the seal of this user's key"):
+    with pytest.raises(ValueError, match="has no valid seal from this user's key"):
         run(settings, folder)
 
 
@@ -320,7 +320,7 @@ def test_a_note_is_of_its_own_run(settings, tmp_path, monkeypatch):
             interrupt(replace(settings, **more), tmp_path / name, monkeypatch, k)
     note = (tmp_path / "other" / f"{CELL}.spent.txt").read_text(encoding="utf-8")
     (tmp_path / "run" / f"{CELL}.spent.txt").write_text(note, encoding="utf-8")
-    with pytest.raises(ValueError, match="does not match the seal of this user's key"):
+    with pytest.raises(ValueError, match="has no valid seal from this user's key"):
         run(settings, tmp_path / "run")
 
 

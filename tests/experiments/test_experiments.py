@@ -643,7 +643,7 @@ def test_other_runs_in_the_folder_are_refused_before_training(tiny, tmp_path, mo
     other = tiny_experiment(tmp_path / "tiny.npz", epochs=4)
     monkeypatch.setattr(index, "find", lambda item, variant="published": other)
     with pytest.raises(
-        ValueError, match=r"out holds a finished run bp-seed1 with other settings \(epochs is 3 there and 4"
+        ValueError, match=r"out holds a finished run bp-seed1 with other settings \(epochs is 3 in that run and 4"
     ):
         reproduce("ohana2021:table1", seeds=1, out=tmp_path / "out")
     assert in_folder(tmp_path / "out") == before
@@ -674,7 +674,7 @@ def test_plain_numpy_is_gone_on_with_by_plain_numpy_alone(tiny, tmp_path):
     assert "--no-kernels" not in (tmp_path / "fast/REPORT.md").read_text()
     for kernels, name in ((True, "plain"), (False, "fast")):
         with pytest.raises(
-            ValueError, match=f"{name} holds a finished run bp-seed1 .*kernels is {not kernels} there and "
+            ValueError, match=f"{name} holds a finished run bp-seed1 .*kernels is {not kernels} in that run and "
         ):
             reproduce("ohana2021:table1", seeds=2, out=tmp_path / name, kernels=kernels)
     assert (in_folder(tmp_path / "plain"), in_folder(tmp_path / "fast")) == (older, whole)

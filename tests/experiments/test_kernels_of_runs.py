@@ -179,7 +179,7 @@ def test_a_run_is_not_gone_on_with_by_the_other_choice(kernels, tmp_path):
     settings = tiny_settings(write_data(tmp_path / "tiny.npz"), kernels=kernels)
     record = run(settings, tmp_path)
     assert record["settings"]["kernels"] is kernels
-    with pytest.raises(ValueError, match=f"kernels is {kernels} there and {not kernels} here"):
+    with pytest.raises(ValueError, match=f"kernels is {kernels} in that run and {not kernels} in the new run"):
         run(replace(settings, kernels=not kernels), tmp_path)
 
 
@@ -190,7 +190,7 @@ def test_a_record_that_names_no_kernels_is_of_plain_numpy(tmp_path):
     del record["settings"]["kernels"]
     records.write(path, record)
     assert run(settings, tmp_path) == record
-    with pytest.raises(ValueError, match="kernels is False there and True here"):
+    with pytest.raises(ValueError, match="kernels is False in that run and True in the new run"):
         run(replace(settings, kernels=True), tmp_path)
 
 

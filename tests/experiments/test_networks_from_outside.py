@@ -128,7 +128,7 @@ def test_a_secure_record_is_not_private(settings, tmp_path):
     text = run(replace(secure, architecture="6:dense5,dense4,3"), tmp_path / "text")
     assert text["private"] is True
     assert text["privacy"]["guarantee"] == ours["privacy"]["guarantee"]
-    with pytest.raises(ValueError, match="nfa never records a run of a network from outside as private, but"):
+    with pytest.raises(ValueError, match="nfa never records a run of a user's own network as private, but"):
         records.validate(ours | {"settings": ours["settings"] | {"architecture": SMALL}})
 
 

@@ -299,7 +299,7 @@ def test_a_secure_run_that_was_interrupted_got_more_than_it_asked_for(tiny, tmp_
     assert noise["got"]["epsilon"] == record["privacy"]["guarantee"]["epsilon"] == pytest.approx(four, rel=1e-12)
     assert four > 3
     assert noise["statement"].endswith(
-        "more than was asked for, because it includes all that an interrupted run has spent"
+        "exceeds the target, because the run was interrupted, and each interruption can raise epsilon"
     )
     assert run(asking, tmp_path / "out") == record
 
@@ -460,7 +460,7 @@ REFUSED = [
     ({"--rule": CURVE, "--set": "lam=1", **ONE_STEP, "--adjacency": "replace-one"}, "[ours:softmax-objective]"),
     (
         {"--rule": CURVE, "--set": "lam=1e-4", **ONE_STEP},
-        "no amount of noise brings epsilon to 3: with the other settings of the rule",
+        "no amount of noise brings epsilon to 3, because epsilon stays at",
     ),
     ({"--rule": CURVE, "--set": "lam=1", **ONE_STEP, **MULTIPLIED}, "Renyi curve has no noise multiplier"),
     ({"--rule": "noisy_bp", "--set": None}, "[ohana2021:exp-bp]"),

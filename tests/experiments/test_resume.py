@@ -183,7 +183,7 @@ def test_a_finished_run_is_not_trained_again(settings, tmp_path, monkeypatch):
 def test_other_settings_or_data_in_the_folder_are_refused(settings, tiny, tmp_path, monkeypatch):
     out = tmp_path / "out"
     run(settings, out)
-    expect = r"out holds a finished run dfa-seed1 with other settings \(lr is 0.1 there and 0.2 here\)\. Choose another"
+    expect = r"holds a finished run dfa-seed1 with other settings \(lr is 0.1 in that run and 0.2 in the new run\)\."
     with pytest.raises(ValueError, match=expect):
         run(replace(settings, lr=0.2), out)
     with np.load(tiny) as arrays:
@@ -196,7 +196,7 @@ def test_other_settings_or_data_in_the_folder_are_refused(settings, tiny, tmp_pa
     with pytest.raises(Killed):
         run(settings, tmp_path / "half", checkpoint_every=0)
     monkeypatch.undo()
-    expect = r"holds an interrupted run dfa-seed1 with other settings \(batch is 10 there and 5 here\)"
+    expect = r"holds an interrupted run dfa-seed1 with other settings \(batch is 10 in that run and 5 in the new run\)"
     with pytest.raises(ValueError, match=expect):
         run(replace(settings, batch=5), tmp_path / "half")
     afresh = run(replace(settings, batch=5), tmp_path / "half", resume=False)

@@ -113,7 +113,7 @@ def test_a_record_repeats_what_the_module_states_and_warrants_nothing(settings, 
     epsilons = [said["guarantee"]["epsilon"] for said in (theirs, ours["privacy"])]
     assert 1 < epsilons[1] / epsilons[0] < 1 + 1e-4
     assert ours["private"] is True
-    with pytest.raises(ValueError, match="nfa never records a run of a rule from outside as private, but"):
+    with pytest.raises(ValueError, match="nfa never records a run of a user's own rule as private, but"):
         records.validate(ours | {"settings": ours["settings"] | {"rule": name}})
 
 
@@ -313,6 +313,6 @@ def test_an_audit_says_that_the_claim_is_the_rules_own(outside, capsys):
     command += ["--adjacency", "replace-one", "--trials", "20"]
     assert main.main(command) == 0
     told = " ".join(capsys.readouterr().out.split())
-    assert f"The claim follows from the mechanism that {name} states. nfa has not proved this mechanism." in told
+    assert f"The claim follows from the mechanism that {name} states. nfa has not proved this claim." in told
     assert main.main([*command, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["stated_by"] == name

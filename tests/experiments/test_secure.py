@@ -384,7 +384,7 @@ def test_nothing_written_is_nothing_spent(settings, tmp_path, monkeypatch):
         (lambda path: path.write_text('{"sessions": [5]}'), "does not record the steps that were taken"),
         (lambda path: path.write_text("[[1, 5]]"), "does not record the steps that were taken"),
         (lambda path: path.write_text("{}"), "does not record the steps that were taken"),
-        (lambda path: path.write_text('{"sessions": [[1, 5]]}'), "does not match the seal of this user's key"),
+        (lambda path: path.write_text('{"sessions": [[1, 5]]}'), "has no valid seal from this user's key"),
     ],
 )
 def test_a_checkpoint_without_its_account_is_refused(settings, tmp_path, monkeypatch, damage, told):
@@ -425,7 +425,8 @@ def test_a_secure_run_does_not_go_on_from_a_seeded_one(settings, tmp_path, monke
     [
         (
             ["--seed", "1"],
-            "give either --secure or --seed, got --secure and --seed 1: anyone who knows a seed can repeat the draws",
+            "give either --secure or --seed, got --secure and --seed 1. A secure run has no seed, because anyone who"
+            " knows the seed can compute the noise and the batches",
         ),
         (["--resume"], "which has a seed. A secure run cannot continue a run with a seed: choose another folder"),
     ],

@@ -193,7 +193,7 @@ def test_what_no_noise_lessens_is_refused_above_the_target():
     run = {"delta": 1e-5, "steps": 1}
     with pytest.raises(
         ValueError,
-        match=r"no amount of noise brings epsilon to 1.9: with the other settings of the rule, epsilon stays at 2$",
+        match=r"no amount of noise brings epsilon to 1.9, because epsilon stays at 2 with the other settings",
     ):
         setting_of_target(known_by_curve(rest=2.0), target_epsilon=1.9, **run)
     above = setting_of_target(known_by_curve(rest=2.0), target_epsilon=2.5, **run)
@@ -256,7 +256,7 @@ def test_the_sentence_says_when_more_was_spent_than_asked_for():
     assert found["statement"] == (
         "asked for epsilon at most 3 at delta 1e-05 after 12 steps. Got s = 0.25, noise multiplier 1.5, for which"
         " epsilon 3.2 at delta 1e-05 is counted after 13 steps (lee2020:lem1, canonne2020). "
-        "This epsilon is more than was asked for, because it includes all that an interrupted run has spent"
+        "This epsilon exceeds the target, because the run was interrupted, and each interruption can raise epsilon"
     )
     assert "more than" not in noise_report(asked, {"s": 0.25}, 1.5, counted | {"epsilon": 3.0})["statement"]
     bare = noise_report({"noise_multiplier": 1.1}, {"sigma": 0.11}, 1.1, None)

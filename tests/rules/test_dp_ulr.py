@@ -240,7 +240,7 @@ def test_when_the_matrix_is_singular():
     assert np.linalg.matrix_rank(J.T @ J) == 2
     one = np.ones(9)
     with pytest.raises(
-        ValueError, match="no noise for layer 1, because the matrix of this layer has order 5, but rank 4 on this"
+        ValueError, match="no noise for layer 1, because the controller's matrix of this layer has order 5, but rank 4"
     ):
         controller(net, 1, x[:4], one[:4], K=1, C=1.0, sigma_0=4.0)
     assert np.linalg.matrix_rank(covariance(net, 1, x[:4], one[:4])[:8, :8]) == 8  # the block of the weights alone
@@ -543,7 +543,7 @@ def test_each_layer_is_clipped_to_c_by_itself(remedy):
         ({"y": np.full((6, 2), np.nan)}, "the loss of example 0 of the batch is not finite"),
         (
             {"x": np.full((6, 2), 1.0)},
-            "Equation 8 gives no noise for layer 1, because the matrix of this layer has order 3, but rank 1 on this",
+            "Equation 8 gives no noise for layer 1, because the controller's matrix of this layer has order 3",
         ),
     ],
 )

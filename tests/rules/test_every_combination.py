@@ -372,7 +372,7 @@ TRAINED = {  # networks without biases, or with a skip, pooling and padding: dat
         (1, 10, 10),
         10,
         "",
-        {"dp_ulr": "Equation 8 gives no noise for layer 5, because the matrix of this layer has order 33"},
+        {"dp_ulr": "Equation 8 gives no noise for layer 5, because the controller's matrix of this layer has order 33"},
     ),
 }
 GIVEN = {

@@ -99,7 +99,7 @@ def audit(settings: AuditOptions) -> Report:
 TARGET = Target(
     name=NAME,
     aliases=("dp_ulr", "dp-ulr"),
-    about="DP-ULR as printed: the privacy claimed of a step, and three attacks",
+    about="DP-ULR as printed: the privacy that Theorem 2 claims for a step, and three attacks",
     audit=audit,
     trials=TRIALS,
 )
@@ -185,7 +185,7 @@ def _multipliers(case: Clipping, settings: AuditOptions) -> tuple[Part, dict]:
     rng = Streams(settings.seed)("noise", 3)
     shown = {G: case.multiplier(G, rng) for G in GRADIENTS}
     part = Part(
-        heading="When the claim is about right",
+        heading="Gradient norms at which the claim is about right",
         columns=("gradient / C", *(f"{G:g}" for G in shown)),
         rows=(("multiplier", *(f"{value:.3g}" for value in shown.values())),),
         after=(
@@ -209,10 +209,10 @@ def _extra_noise(case: ExtraNoise, settings: AuditOptions) -> tuple[Part, dict]:
         heading="Audit 2: the remedy with extra noise",
         before=(
             "The network is one layer with m outputs. All examples but the target share one input. The target's input"
-            " is long and orthogonal to this input. The target's own noise before the clip is above the goal in this"
-            " direction, so the remedy adds no noise. The clip then reduces the target's noise to norm C. Without the"
-            f" target, the sum along the target's input is N(0, {(SIGMA_0 * C) ** 2:g} C^2 I). With the target, the"
-            " norm of this sum is at most C.",
+            " is orthogonal to this input and has a large norm. Along its input, the target's own noise before the clip"
+            " is above the goal, so the remedy adds no noise. The clip then reduces the target's noise to norm C."
+            f" Without the target, the sum along the target's input is N(0, {(SIGMA_0 * C) ** 2:g} C^2 I). With the"
+            " target, the norm of this sum is at most C.",
         ),
         columns=("m", *(str(m) for m in closed)),
         rows=(("eps >=, in closed form", *(f"{value:.4g}" for value in closed.values())),),
@@ -223,7 +223,7 @@ def _extra_noise(case: ExtraNoise, settings: AuditOptions) -> tuple[Part, dict]:
             " share of the extra noise stays in the target's direction. The audit then finds a smaller epsilon: at m ="
             f" {OUTPUTS[-1]}, "
             + "; ".join(f"share {share:g}: {value:.3g}" for share, value in left.items())
-            + ". With all of it, the remedy approaches the noise of DP-SGD.",
+            + ". If all extra noise stays in this direction, the remedy approaches the noise of DP-SGD.",
         ),
     )
     return part, {
@@ -250,7 +250,7 @@ def _reading(case: Reading, settings: AuditOptions) -> tuple[Part, dict]:
             " noise. The estimates of the other examples then almost vanish, and the target's estimate is clipped."
             " The score is the norm of the sum.",
         ),
-        columns=("", "runs", f"length <= {RADIUS:g} C", "shortest", "mean"),
+        columns=("", "runs", f"norm <= {RADIUS:g} C", "smallest", "mean"),
         rows=tuple(
             (
                 name,

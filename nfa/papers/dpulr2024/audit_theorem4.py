@@ -132,7 +132,7 @@ def audit(settings: AuditOptions) -> Report:
         confidence=1.0,
         auc=area(*family(HEADLINE)),
         delta=settings.delta,
-        title="The bound of Theorem 4 for sums of Gaussians, as reconstructed, on the line",
+        title="The reconstructed bound of Theorem 4 for sums of Gaussians, in one dimension",
         parts=(
             Part(
                 heading="An instance of the theorem",
@@ -154,7 +154,7 @@ def audit(settings: AuditOptions) -> Report:
                 ),
             ),
             Part(
-                heading="In its least form",
+                heading="The simplest pair of laws",
                 before=("f0 = N(0, 16), f1 = 0.8 N(0, 16) + 0.2 N(1, 16 + v), without rejection.",),
                 **_table("v", clean),
                 after=(
@@ -169,7 +169,7 @@ def audit(settings: AuditOptions) -> Report:
     )
 
 
-TARGET = Target(name=NAME, about="sums of Gaussians: the bound claimed of them, in closed form", audit=audit)
+TARGET = Target(name=NAME, about="Theorem 4 for sums of Gaussians: the claimed bound, in closed form", audit=audit)
 
 
 def _measured(variance: float, f0: Mixture, f1: Mixture, delta: float) -> dict:

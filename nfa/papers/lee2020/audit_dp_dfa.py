@@ -202,9 +202,10 @@ READINGS = Part(
         "The formula is an upper bound under two other readings. In the first reading, gamma beta is one bound over"
         " all layers, including the output's 1. In the second reading, Equation 5 also applies to the output layer,"
         " with an element-wise derivative y_hat (1 - y_hat), at most 1/4, and a matrix of norm at most beta. The row"
-        " slope has this rule, which trains but counts the softmax twice.",
+        " slope has the rule of the second reading. This rule trains a network, but uses the derivative of the"
+        " softmax twice.",
         "The paper states neither the gamma nor the tau_h of its experiments. So this audit does not refute the"
-        " printed epsilons. They hold for every run that has the stated sensitivity.",
+        " printed epsilons. The printed epsilons hold for every run that has the stated sensitivity.",
     ),
 )
 
@@ -237,7 +238,7 @@ def _epsilon(released: Mechanism, delta: float) -> float:
 
 def _moved_part(played: list[Case]) -> Part:
     return Part(
-        heading="What one label moves, in l2, all layers together, times the batch size",
+        heading="Change of the update from one label (l2 norm over all layers, times the batch size)",
         before=(
             f"The rule runs without noise, with beta = {BETA:g}, tau_e = {TAU_E:g} and sigmoids. 1-1-2: a saturated"
             " hidden unit. 784-128-256-10: the paper's network, saturated, with the tau_h that the formula gives for"
@@ -265,7 +266,7 @@ def _epsilon_part(played: list[Case], summaries: list[GameSummary]) -> Part:
     rare = [one.name for one, claim in zip(summaries, printed, strict=True) if one.any_law > claim]
     return Part(
         heading="Distinguishing games: epsilon of one step",
-        before=("Every run is the rule itself, with fresh noise.",),
+        before=("Every run executes the rule itself, with fresh noise.",),
         columns=("", "runs", "sigma", "printed", "corrected", "exact", "at least", "any law"),
         rows=tuple(
             (
@@ -278,8 +279,8 @@ def _epsilon_part(played: list[Case], summaries: list[GameSummary]) -> Part:
             for case, one in zip(played, summaries, strict=True)
         ),
         after=(
-            "printed, corrected: what Lemmas 1 and 2 make of the two sensitivities. " + LAW,
-            f"More than printed: {'; '.join(more) or 'nowhere'}. Also by the bound for any law: "
-            f"{'; '.join(rare) or 'nowhere'}.",
+            "printed, corrected: the epsilons that Lemmas 1 and 2 give for the two sensitivities. " + LAW,
+            f"Games in which the lower bound exceeds the printed epsilon: {'; '.join(more) or 'none'}. Games in which "
+            f"the lower bound for any law exceeds the printed epsilon: {'; '.join(rare) or 'none'}.",
         ),
     )

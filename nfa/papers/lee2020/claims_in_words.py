@@ -152,8 +152,9 @@ def _weight(figure: str, runs: Trained) -> list[str]:
     if not missing:
         return [
             f"These runs are whole: images, batches, noise and all {_TOML[figure]['epochs']} epochs are the paper's,"
-            f" {told}. Under the readings below, the runs decide. The paper leaves some settings open ({open_}). Other"
-            " choices of these settings may explain another result of the paper, and we have not seen its curves."
+            f" {told}. So these runs test the claims under the readings below. The paper leaves some settings open"
+            f" ({open_}). Other choices of these settings may explain a different result of the paper. We have not seen"
+            " the curves of the paper."
         ]
     if as_long(figure, runs):
         return [

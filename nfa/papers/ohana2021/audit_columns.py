@@ -172,7 +172,7 @@ def audit(settings: AuditOptions) -> Report:
         confidence=game.confidence,
         auc=game.auc,
         delta=settings.delta,
-        title="One update of photonic DFA, and the privacy claimed of it column by column",
+        title="One update of photonic DFA, compared with the privacy that the paper claims by adding up the columns",
         parts=(_attack_part(dataset, attacks, repaired, settings), _game_part(pair, game), _exact_part(exact)),
         details={
             "trials": list(game.trials),
@@ -196,7 +196,7 @@ def _draw(path: Path, report: Report) -> None:
 TARGET = Target(
     name=NAME,
     aliases=("ohana2021:prop3", "ohana2021:eq17", "pdfa"),
-    about="photonic DFA: the privacy claimed of an update, column by column added up",
+    about="photonic DFA: the privacy of an update that the paper claims by adding up the columns",
     audit=audit,
     draw=_draw,
 )
@@ -234,7 +234,8 @@ def _attack_part(dataset: str, attacks: list[SpanAttack], repaired: RepairedAudi
             f" 2, 3. Blind: the attacker knows neither batch and tells {len(blind.inside):,} images of the batches"
             f" from {len(blind.outside):,} other images, in layers 1, 2. Each number is the worst of four: from"
             " updates in float64 and float32, and from weights in float32, without and with momentum. gap: the"
-            " nearest distance outside divided by the farthest distance inside.",
+            " smallest distance of an image outside the batch divided by the largest distance of an image in the"
+            " batch.",
         ),
         columns=("sigma", "D, D': 1", "2", "3", "blind: 1", "2", "gap", "claim"),
         rows=tuple(rows),
@@ -268,14 +269,14 @@ def _game_part(pair: Neighbours, game: GameResult) -> Part:
                 ("on D'", game.trials[1], k1, game.scores[1]),
             )
         ),
-        after=(game.words + (" More runs would raise the bound without end." if perfect else ""),),
+        after=(game.words + (" More runs would raise the bound without limit." if perfect else ""),),
     )
 
 
 def _exact_part(exact: dict[float, tuple[float, float]]) -> Part:
     computed = sorted({f"{divergence:g}" for both in exact.values() for divergence in both})
     return Part(
-        heading="Exactly",
+        heading="Exact computation",
         before=(
             "The two laws of the game are mutually singular: their total variation is 1. Their Renyi divergence is "
             "infinite at every order above 1, in both directions and for every sigma (computed at orders "

@@ -48,4 +48,4 @@ away = abs(theta - mean)
 if away <= Fraction(1, 1000):
     raise SystemExit("not refuted: after STEPS steps theta is at most 0.001 from the minimiser")
 shown = Context(prec=6, rounding=ROUND_FLOOR).divide(away.numerator, away.denominator)
-print(f"refuted: claimed convergence to {float(mean):.6g}, but the distance at the end is at least {shown}")
+print(f"refuted: claimed convergence to {float(mean):.6g}, but theta ends at a distance of at least {shown} from it")

@@ -46,4 +46,4 @@ if large <= 2 * small:
     raise SystemExit("not refuted: the larger learning rate at most doubles the mean squared distance at the end")
 ratio = large / small
 shown = Context(prec=4, rounding=ROUND_FLOOR).divide(ratio.numerator, ratio.denominator)
-print(f"refuted: claimed that the largest rate is best, but its mean square is at least {shown} times that of another")
+print(f"refuted: claimed that the largest rate is best, but its error is at least {shown} times that of a smaller rate")

@@ -45,7 +45,7 @@ contracted, costs = 1 / C**2, []
 for seen in range(N, 0, -1):  # number of steps from the record's own step to the last one
     costs.append(Fraction(2 * ALPHA * L**2) / SIGMA**2 * (1 - contracted) / (1 - contracted**seen))
 weakest = max(costs)
-need(weakest == costs[-1], "the weakest guarantee must be that of the last step")
+need(weakest == costs[-1], "the last step must have the weakest guarantee")
 lemma = upper("ln", sum(upper("exp", (ALPHA - 1) * cost) for cost in costs) / N) / (ALPHA - 1)
 if lemma >= weakest / 2:
     raise SystemExit("not refuted: the bound of the lemma is at least half of the weakest guarantee")
@@ -53,4 +53,4 @@ if lemma >= 2 * sum(costs) / N:
     raise SystemExit("not refuted: the bound of the lemma is at least the bound of the other version")
 ratio = weakest / lemma
 shown = Context(prec=4, rounding=ROUND_FLOOR).divide(ratio.numerator, ratio.denominator)
-print(f"refuted: claimed that the weakest guarantee dominates, but it is at least {shown} times the lemma's bound")
+print(f"refuted: claimed that the weakest D_t dominates the lemma's bound, but it is at least {shown} times this bound")

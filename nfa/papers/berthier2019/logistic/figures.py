@@ -165,7 +165,8 @@ def notes_fig10(rows: Rows) -> list[str]:
         == sorted((row["ours"] for row in rows if row["reading"] == reading), reverse=True)
         for reading in _readings(rows)
     )
-    lines.append(f"The values of tau between them {'' if interpolate else 'do not '}interpolate, as the text claims.")
+    verdict = "This is the case here." if interpolate else "This is not always the case here."
+    lines.append(f"The text claims that the other values of tau give a suboptimality in between. {verdict}")
     low = min(float(row["train. acc. %"]) for row in rows if row["reading"] == _readings(rows)[0])
     lines.append(
         f'"More than {WORDS["accuracy"]:g} % training accuracy": we have at least {low:.1f} % at {_readings(rows)[0]}.'

@@ -38,7 +38,8 @@ def fig2_summary(rows: list[dict[str, Any]]) -> list[str]:
         f"The total variation {'falls with every doubling' if falls else 'does not always fall with a doubling'} of the"
         f" noise, from {first['ours']:.4f} at sigma = {first['sigma / Delta']} Delta to {last['ours']:.4f} at"
         f" {last['sigma / Delta']} Delta. No amount of noise makes it 0.",
-        f"The best guess of the data set is right in {first['best guess']} and {last['best guess']} of the cases.",
+        f"The best guess of the data set is right in {first['best guess']} of the cases at the smallest sigma, and in"
+        f" {last['best guess']} at the largest sigma.",
     ]
 
 
@@ -60,7 +61,7 @@ FIG2 = Analytic.from_toml(
     columns=("sigma / Delta", "paper", "ours", "best guess", "epsilon", "verdict"),
     measures="the total variation between the outputs on two neighbours",
     digits=4,
-    within="our number equals the report's number, but the report prints none",
+    within="no row, because the report prints no number",
     summary=fig2_summary,
     notes=lambda rows: notes(_FIG2),
     picture=_draw_fig2,

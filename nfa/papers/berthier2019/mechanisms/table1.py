@@ -70,7 +70,7 @@ def table1_rows() -> list[dict[str, Any]]:
         row = {"method": printed["method"], "assumptions": printed["assumptions"], "paper": f"O({printed['printed']})"}
         row |= {"ours": found if printed["example"] else None}
         row |= {"constant 1": f"{order(printed, **_TABLE1['reference']):.3g}"}
-        rows.append(row | {"verdict": "not comparable: an order, which leaves open what is listed below"})
+        rows.append(row | {"verdict": "not comparable: an order without the constants that are listed below"})
     return rows
 
 
@@ -80,7 +80,7 @@ def table1_summary(rows: list[dict[str, Any]]) -> list[str]:
     return [
         "The table quotes four orders from [29]. The report does not give constants, logarithms, norms and the exact"
         " assumptions, so we cannot compare a row with a number.",
-        f"The mean of n records has the powers of the first two rows: {rows[0]['ours']}.",
+        f"For the mean of n records, the excess loss has the powers of the first two rows: {rows[0]['ours']}.",
         f"The column `constant 1` is the order at {at} with every constant set to 1.",
     ]
 
@@ -110,8 +110,8 @@ TABLE1 = Analytic.from_toml(
     title=f"Table 1 of {REPORT}: orders of the excess loss",
     rows=table1_rows,
     columns=("method", "assumptions", "paper", "ours", "constant 1", "verdict"),
-    measures="the powers that the mean of n records has, an example",
-    within="our number equals the report's number, but the report prints none",
+    measures="the powers of an example, the mean of n records",
+    within="no row, because the report prints no number",
     summary=table1_summary,
     notes=_table1_notes,
     picture=_draw_table1,

@@ -216,17 +216,20 @@ def _gap_experiment(id: str, case: str, where: str, title: str) -> Analytic:
 
 
 FIG3 = _gap_experiment(
-    "berthier2019:fig3", "strongly convex", "Section 3.2.2, Figure 3", "two passes part, and strong convexity contracts"
+    "berthier2019:fig3",
+    "strongly convex",
+    "Section 3.2.2, Figure 3",
+    "the gap of two passes shrinks under strong convexity",
 )
 FIG4 = _gap_experiment(
     "berthier2019:fig4",
     "convex",
     "Section 3.2.3, Figure 4",
-    "two noisy passes part, and convexity keeps their distance",
+    "the gap of two noisy passes does not grow under convexity",
 )
 FIG6 = _gap_experiment(
     "berthier2019:fig6",
     "non-convex",
     "Section 3.3.2, Figure 6",
-    "two noisy passes part, and go on parting without convexity",
+    "the gap of two noisy passes can grow without convexity",
 )

@@ -48,10 +48,10 @@ def summary(found: Rows) -> list[str]:
         f"The next node distinguishes two values {DELTA:g} apart with the advantage erf(1 / (2 sqrt2 M)) over"
         f" guessing: from {found[0]['ours']:.2e} at M = {found[0]['M']} down to {found[-1]['ours']:.2e} at M ="
         f" {found[-1]['M']}.",
-        f"A larger mask costs more accuracy: the errors of values in (0, 1) are up to {found[0]['lost']:.1e} and"
-        f" {found[-1]['lost']:.1e}. Take the larger of advantage and error for each M. It is smallest at M ="
-        f" {best['M']}, and never 0.",
-        "Integers modulo m with one uniform mask leak nothing and lose nothing (`ring_sum.ring_sum` in this folder).",
+        f"A larger mask causes larger errors: the errors of values in (0, 1) are up to {found[0]['lost']:.1e} at M ="
+        f" {found[0]['M']} and up to {found[-1]['lost']:.1e} at M = {found[-1]['M']}. For each M, take the larger of"
+        f" advantage and error. This larger number is smallest at M = {best['M']}, and it is never 0.",
+        "Integers modulo m with one uniform mask have no leak and no error (`ring_sum.ring_sum` in this folder).",
     ]
 
 
@@ -61,8 +61,8 @@ def notes(found: Rows) -> list[str]:
         "## How to read it",
         "",
         "M is the standard deviation of the mask that node 1 adds to its value before it sends the sum on. leak: the",
-        f"total variation between what node 2 receives for two values {DELTA:g} apart. This bounds the advantage of"
-        " node",
+        f"total variation between what node 2 receives for two values {DELTA:g} apart. The leak bounds the advantage"
+        " of node",
         f"2 over guessing. error: the largest error of {VALUES} values in (0, 1] after adding M and subtracting M"
         " again.",
         "spacing: the distance of M from the next 64-bit float.",
@@ -74,7 +74,7 @@ def draw(path: Path, found: Rows) -> None:
     """Draw leak and loss over the size of the mask to a PNG file."""
     from nfa.experiments.plots import new_figure, save_figure, tidy
 
-    figure = new_figure("A mask on real numbers leaks less and costs more the larger it is", 9)
+    figure = new_figure("A larger mask on real numbers leaks less and causes larger errors", 9)
     axes = figure.subplots()
     sizes = [float(row["M"]) for row in found]
     axes.plot(sizes, [row["ours"] for row in found], "o-", color="#D55E00", label="leak to the next node, TV")
@@ -90,13 +90,13 @@ def draw(path: Path, found: Rows) -> None:
 
 FIG13 = Analytic(
     id="berthier2019:fig13",
-    title="Section 5.4 of Berthier (2019), Figure 13: what a large mask in the ring sum leaks, and what it costs",
+    title="Section 5.4 of Berthier (2019), Figure 13: leak and rounding error of a large mask in the ring sum",
     where="Section 5.4, with Figure 13",
     transcription="The report prints no number. We have not seen the picture of the report, a ring of nodes.",
     rows=rows,
     columns=("M", "leak", "error", "spacing", "verdict"),
     measures=f"total variation of what node 2 receives, for two values {DELTA:g} apart",
-    within="our number equals the report's number, but the report prints none",
+    within="no row, because the report prints no number",
     summary=summary,
     notes=notes,
     picture=draw,

@@ -61,12 +61,13 @@ def fig9_summary(rows: list[dict[str, Any]]) -> list[str]:
     half = {row["replacement"]: row for row in rows if row["p"] == "1/2"}
     inside = all(row["verdict"] == "inside" for row in half.values())
     return [
-        f"At p = 1/2 the largest ratio of two probabilities is {half['with']['e^epsilon']} with replacement"
-        f" and {half['without']['e^epsilon']} without, in exact fractions:"
-        f" {'log(1.75) and log(4), as printed' if inside else 'not what is printed'}.",
-        "Shuffling is less private here at every p > 0: (1 + 2p)/(1 - p) is the larger of the two ratios.",
-        "This example is no argument against Conjecture 1: n = 2, a pass uses all records, only the last iterate is"
-        " released, and the output is discrete.",
+        f"At p = 1/2, the largest ratio of two probabilities is {half['with']['e^epsilon']} with replacement and"
+        f" {half['without']['e^epsilon']} without replacement, in exact fractions. The logarithms of these ratios"
+        f" {'are log(1.75) and log(4), as printed' if inside else 'differ from the printed numbers'}.",
+        "Shuffling is less private in this example at every p > 0, because its ratio (1 + 2p)/(1 - p) is the larger"
+        " ratio.",
+        "This example is no argument against Conjecture 1, because n = 2, a pass uses all records, only the last"
+        " iterate is released, and the output is discrete.",
     ]
 
 

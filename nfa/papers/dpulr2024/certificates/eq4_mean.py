@@ -33,4 +33,4 @@ mean = abs(ABOVE * half - BELOW * half) / SIGMA**2
 if mean <= 0:
     raise SystemExit("not refuted: the loss has no jump, so the mean of the proxy is 0 too")
 shown = Context(prec=4, rounding=ROUND_FLOOR).divide(mean.numerator, mean.denominator)
-print(f"refuted: claimed that the mean of the proxy is 0, as that of the gradient, but its size is at least {shown}")
+print(f"refuted: claimed that the proxy has mean 0, like the gradient, but the size of its mean is at least {shown}")

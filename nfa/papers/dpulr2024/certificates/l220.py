@@ -50,4 +50,4 @@ if close <= 2 * away:
     raise SystemExit("not refuted: at CLOSE, the mean squared error is at most twice the error at AWAY")
 ratio = close / away
 shown = Context(prec=4, rounding=ROUND_FLOOR).divide(ratio.numerator, ratio.denominator)
-print(f"refuted: claimed precision for sigma close to 0, but the squared error is at least {shown} times that at AWAY")
+print(f"refuted: claimed precision for sigma near 0, but the squared error is at least {shown} times the error at AWAY")

@@ -29,6 +29,6 @@ if behind <= 0:
 if ahead <= 0:
     raise SystemExit("not refuted: DP-ULR is at most as accurate as DP-SGD in the row of the small batch")
 print(
-    "refuted: claimed that DP-ULR is better with the large batch and worse with the small batch, "
-    f"but it is worse by at least {float(behind):g} points and better by at least {float(ahead):g} points"
+    "refuted: claimed that DP-ULR is better with the large batch and worse with the small batch, but "
+    f"it is at least {float(behind):g} points worse with the large and {float(ahead):g} better with the small batch"
 )

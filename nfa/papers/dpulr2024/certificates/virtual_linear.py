@@ -35,4 +35,4 @@ for x, y in zip(X, Y, strict=True):
     if constant or any(coefficients):
         raise SystemExit("not refuted: the loss of a record is not 0 for every noise")
 rank = 0  # the rank of a sum of zero matrices
-print(f"refuted: claimed the full rank {parameters}, the rank is {rank}, too small by at least {parameters - rank}")
+print(f"refuted: claimed the full rank {parameters}, but the rank is {rank}, too small by at least {parameters - rank}")

@@ -40,4 +40,4 @@ need((a, b) != (0, 0), "the mean gradient must not be 0")
 if a * d != b * c or a * c + b * d <= 0:
     raise SystemExit("not refuted: the two means point in different directions")
 cosine_squared = (a * c + b * d) ** 2 / ((a * a + b * b) * (c * c + d * d))
-print(f"refuted: claimed another direction, but the cosine between the two means is at least {cosine_squared}")
+print(f"refuted: claimed that clips turn the mean, but the cosine between the two means is at least {cosine_squared}")

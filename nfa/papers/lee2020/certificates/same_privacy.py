@@ -50,4 +50,4 @@ if moved <= S**2:
     raise SystemExit("not refuted: the update of the output layer moves by at most the sensitivity of DP BP")
 ratio = moved / S**2
 shown = Context(prec=4, rounding=ROUND_FLOOR).divide(ratio.numerator, ratio.denominator)
-print(f"refuted: claimed the same privacy, but DP DFA's divergence is at least {shown} times the largest of DP BP")
+print(f"refuted: claimed the same privacy, but DP DFA's divergence is at least {shown} times the bound of DP BP")

@@ -42,4 +42,4 @@ for name, gamma_max in GAMMA_MAX.items():
         factors.append(square / slope[name] ** 2)
 factor = Context(prec=4, rounding=ROUND_FLOOR).divide(*min(factors).as_integer_ratio())
 factor = factor.sqrt(Context(prec=3)).next_minus(Context(prec=3))
-print(f"refuted: claimed a gamma_min below all derivatives, but (17) needs one at least {factor} times too large")
+print(f"refuted: claimed a gamma_min below all derivatives, but in (17) it is at least {factor} times a derivative")

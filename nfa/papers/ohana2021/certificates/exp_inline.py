@@ -38,4 +38,4 @@ if usual <= 4 * theirs:
 down, up = Context(prec=4, rounding=ROUND_FLOOR), Context(prec=4, rounding=ROUND_CEILING)
 most = up.divide(theirs.numerator, theirs.denominator).sqrt(up).next_plus(up)
 least = down.divide(usual.numerator, usual.denominator).sqrt(down).next_minus(down)
-print(f"refuted: claimed more noise than DP-SGD, but noise/signal is at most {most}, and at least {least} in DP-SGD")
+print(f"refuted: claimed more noise than DP-SGD, but noise/norm is at most {most} here, and at least {least} in DP-SGD")

@@ -39,4 +39,4 @@ tighter = mean / (1 - x) + UNITS * x**2 / (2 * (1 - x**2))
 if printed <= 2 * tighter:
     raise SystemExit("not refuted: the lower bound on (17) is at most twice the other bound")
 times = Context(prec=4, rounding=ROUND_FLOOR).divide(*(printed / tighter).as_integer_ratio())
-print(f"refuted: claimed that the worst case makes (17) loose, but even there it is at least {times} times too large")
+print(f"refuted: claimed that the worst case makes (17) loose, but even there (17) is at least {times} times too large")

@@ -27,5 +27,5 @@ need(0 <= NOISY <= CLIPPED <= PLAIN <= 100, "the accuracies must satisfy 0 <= NO
 clips, noise = PLAIN - CLIPPED, CLIPPED - NOISY
 if noise <= clips:
     raise SystemExit("not refuted: the loss of accuracy from the clips is at least the loss from the noise")
-shown = f"{float(clips):g} points"
-print(f"refuted: claimed that the clips cost most, but they cost {shown}, and the noise at least {float(noise):g}")
+shown = f"{float(clips):g} points, and the noise at least {float(noise):g} points"
+print(f"refuted: claimed that the clips cost most, but they cost {shown}")
