@@ -45,7 +45,7 @@ plt.rcParams.update({"figure.figsize": (7, 3.6), "figure.constrained_layout.use"
 # We take sixty-four images of clothes as a batch. A record consists of an image and its label. Each row of the array
 # `x` contains the pixels of one record. The same row of `y` contains the label, as a vector with a 1 for the right
 # class and 0 for the other classes. The comments in the code give the shapes of arrays. In these comments, $m$ is the
-# number of records in the batch, $n_0$ is the number of inputs (pixels) of a record, and $n_L$ is the number of
+# number of records in the batch. $n_0$ is the number of inputs (pixels) of a record, and $n_L$ is the number of
 # classes.
 
 # %%
