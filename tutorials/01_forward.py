@@ -369,7 +369,7 @@ for l in range(1, cnn.L + 1):
 #
 # ## Three questions
 #
-# Answer each before you unfold it.
+# Answer each question before you unfold its answer.
 #
 # <details><summary>1. How many layers has 784-128-256-10, and what is the shape of W¹?</summary>
 #
@@ -396,7 +396,7 @@ for l in range(1, cnn.L + 1):
 #
 # ## Further reading
 #
-# - Rumelhart, Hinton & Williams, "Learning representations by back-propagating errors", Nature 323, 1986: in four
-#   pages, the chain rule becomes a way to train.
+# - Rumelhart, Hinton & Williams, "Learning representations by back-propagating errors", Nature 323, 1986: four pages
+#   that show how to train a network with the chain rule.
 # - Parr & Howard, "The matrix calculus you need for deep learning", 2018,
 #   [arXiv:1802.01528](https://arxiv.org/abs/1802.01528): useful if you miss a transpose in a derivative.

@@ -458,7 +458,7 @@ for name, dW in {"BP": by_bp, "DFA": by_dfa}.items():
 #
 # ## Three questions
 #
-# Answer each before you unfold it.
+# Answer each question before you unfold its answer.
 #
 # <details><summary>1. Random feedback is at a right angle to the gradient at first. Why does it not stay
 # there?</summary>
@@ -478,7 +478,7 @@ for name, dW in {"BP": by_bp, "DFA": by_dfa}.items():
 #
 # <details><summary>3. At which layer do DFA and backpropagation agree from the first step on?</summary>
 #
-# They agree at the top layer. There, both rules use $\delta z^L = e$, without a matrix.
+# DFA and backpropagation agree at the top layer. There, both rules use $\delta z^L = e$, without a matrix.
 #
 # </details>
 #

@@ -67,10 +67,10 @@ print(f"corrected share of yeses: {rr.debiased_mean(answers, truth=0.5):.3f}")
 # answer (`truth` in the code), here $p = 1/2$.
 #
 # In return, the estimate has a variance. If all 1,000 people answered truthfully, we would know the share exactly.
-# Consider one person whose truth is fixed. The person's answer is a yes with probability $(1 + p)/2$ or $(1 - p)/2$,
-# so the variance of the answer is $(1 - p^2)/4$. The estimate averages the answers of $n$ people and divides by $p$.
-# So the variance of the estimate is $(1 - p^2) / (4 p^2 n)$. The next cell makes four hundred such surveys and
-# compares the standard deviation of their estimates with the root of this formula:
+# Consider one person with a fixed true answer. The person's answer in the survey is a yes with probability
+# $(1 + p)/2$ or $(1 - p)/2$, so the variance of the answer is $(1 - p^2)/4$. The estimate averages the answers of $n$
+# people and divides by $p$. So the variance of the estimate is $(1 - p^2) / (4 p^2 n)$. The next cell makes four
+# hundred such surveys and compares the standard deviation of their estimates with the root of this formula:
 
 # %%
 surveys = [rr.randomised_response(bits, truth=0.5, rng=rng) for _ in range(400)]
@@ -646,7 +646,7 @@ print(f"order 3: {by_sum:.12f} {by_loss:.12f} {by_curve:.12f}")
 #
 # ## Three questions
 #
-# Answer each before you unfold it.
+# Answer each question before you unfold its answer.
 #
 # <details><summary>1. A mechanism is 1-private for add-remove. What is it for replace-one?</summary>
 #

@@ -81,9 +81,9 @@ for alpha in (2, 8, 32):
 # A batch has 512 of 60,000 records, and every step draws a new batch. Most steps do not use your record at all. So
 # the divergence of a step should be much smaller than the line above.
 #
-# **Predict before you run the next cell**: the probability to be in a batch is $q = 512 / 60{,}000 \approx 0.0085$.
-# Is the divergence of a step about $q$ times or about $q^2$ times the divergence with all records? Is this factor the
-# same for every order?
+# **Predict before you run the next cell**: the probability that a record is in a batch is
+# $q = 512 / 60{,}000 \approx 0.0085$. Is the divergence of a step about $q$ times or about $q^2$ times the divergence
+# with all records? Is this factor the same for every order?
 
 # %%
 q = m / n
@@ -164,7 +164,7 @@ plt.show()
 # %%
 alpha = 7
 ratio = np.exp(log_p - log_q)
-density = np.exp(log_q) / np.sqrt(2 * np.pi)  # of Q
+density = np.exp(log_q) / np.sqrt(2 * np.pi)  # density of Q
 moment = {j: np.trapezoid((ratio - 1) ** j * density, t) for j in range(2, alpha + 2)}
 at_most, poisson = {}, {}
 print(" l     Theorem 27        Poisson")
@@ -262,7 +262,7 @@ print(epsilon([(step, T)], bound="lee2020:lem3", **papers).epsilon)
 # are above 4.44 and which are below**, then run the cell:
 #
 # 1. The batches are Poisson batches, and a record is added or removed.
-# 2. The account uses no subsampling, as if every step used all records.
+# 2. The accountant assumes that every step uses all records, so there is no subsampling.
 # 3. The sharper conversion of Canonne, Kamath and Steinke replaces Lemma 2.
 # 4. The batches are Poisson batches as in case 1, and we use the smallest $\epsilon$ that nfa can prove. The
 #    accountant gives this $\epsilon$ if you name no conversion.
@@ -445,7 +445,7 @@ plt.show()
 #
 # ## Three questions
 #
-# Answer each before you unfold it.
+# Answer each question before you unfold its answer.
 #
 # <details><summary>1. Each record is in a batch with probability 1/100. Why does this sampling divide the divergence of
 # a step by about ten thousand, not by a hundred?</summary>

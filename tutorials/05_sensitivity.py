@@ -494,7 +494,7 @@ for times in (0.1, 1, 10, 100):
 #
 # ## Three questions
 #
-# Answer each before you unfold it.
+# Answer each question before you unfold its answer.
 #
 # <details><summary>1. DP-SGD and DP-DFA add the same noise to the same kind of mean. What is the one difference that
 # matters for privacy?</summary>

@@ -356,7 +356,7 @@ plt.show()
 # norm, $k \|\delta z\| \|h\|$. The term of a bias is the sum of $\delta z$ over all positions. A sum of $P$ numbers
 # is at most $\sqrt P$ times their norm, so the term of the biases can have the norm $\sqrt P \, \|\delta z\|$
 # ({ref}`lee2020:conv-dfa <lee2020-conv-dfa>`). These bounds are ours, because the paper's derivation is in a
-# supplement that we have not seen. The method `gains` of a convolution returns both factors:
+# supplement that we have not seen. The method `gains` of a convolution returns the factors $k$ and $\sqrt P$:
 
 # %%
 sides = np.arange(6, 33)
@@ -474,9 +474,9 @@ plt.show()
 #
 # ## Advantages and disadvantages of DFA
 #
-# - **Computing.** All layers can be updated at once as soon as $e$ is known. Clipping needs neither a backward pass
-#   nor a gradient of any record. On the optical device of tutorial 07, backward passes are impossible, so DP-DFA is
-#   the only one of these three rules that you can use.
+# - **Computing.** All layers can be updated at once as soon as $e$ is known. The clips of $e$ and $h$ need neither a
+#   backward pass nor a gradient of any record. On the optical device of tutorial 07, backward passes are impossible,
+#   so DP-DFA is the only one of these three rules that you can use.
 # - **Clips without noise.** DP-DFA is slower at first in the race above. After 300 epochs of the paper's network,
 #   DP-DFA is 0.4 points less accurate than DP-SGD.
 # - **Noise at equal $\epsilon$.** In our runs, DP-SGD is more accurate. DP-SGD clips by the norm of each record's
@@ -491,7 +491,7 @@ plt.show()
 #   points.
 # - The clips limit the norm of the signal, but the norm of the noise grows with the root of the number of weights.
 # - In DP-DFA, a record's term has about half of the norm that its bound allows, because the bound is for a worst
-#   case. In DP-SGD, a record's term has the whole norm.
+#   case. In DP-SGD, a record's term has the whole norm that is allowed.
 # - Convolutions use each weight at many places, so the hybrid trains them by backpropagation with a clip. In our
 #   runs, the hybrid is more accurate than DP-DFA and less accurate than DP-SGD.
 #
@@ -519,7 +519,7 @@ plt.show()
 #
 # ## Three questions
 #
-# Answer each before you unfold it.
+# Answer each question before you unfold its answer.
 #
 # <details><summary>1. Both rules have the same ε. Does it follow that they add the same noise to the same
 # signal?</summary>

@@ -9,8 +9,8 @@
 # %% [markdown]
 # # 01 The forward pass: solutions
 #
-# This page solves the exercises of {doc}`/01_forward`. Try each exercise before you read on. The check of a number is
-# more important than the number.
+# This page solves the exercises of {doc}`/01_forward`. Try each exercise before you read on, and check each of your
+# numbers.
 
 # %%
 import numpy as np
