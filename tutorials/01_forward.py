@@ -14,14 +14,15 @@
 # evaluations of a function, and you can write a convolution as a matrix.
 #
 # **Have this page open**: Lee & Kifer (2020), Section 3.2, from its beginning to Equation 4, or Ohana et al. (2021),
-# Section 2.1, Equation 2. Each of these pages introduces the notation. Many readers skip such a page and return to it
-# when a transpose is missing. This tutorial runs the notation once on real images and explains each letter.
+# Section 2.1, Equation 2. Both sections introduce the notation of their paper. Many readers skip such a section and
+# return to it when a transpose is missing. This tutorial computes each formula once on real images and explains each
+# letter.
 #
 # You need NumPy, and you need to know what a neural network is. The page {doc}`notation` lists the letters of all
 # papers side by side.
 #
-# In all tutorials, comments that begin with "In words" describe a picture. If you read the file and not the page,
-# cover these comments until you have predicted. Lines such as `(shown-...)=` are targets of links.
+# In all tutorials, comments that begin with "In words" describe a picture. If you read this file as a script, cover
+# these comments until you have made your prediction. Lines such as `(shown-...)=` are targets of links.
 #
 # Statements (claims and equations of the papers) that this page uses: {ref}`lee2020:notation <lee2020-notation>`,
 # {ref}`lee2020:eq1 <lee2020-eq1>`, {ref}`lee2020:softmax <lee2020-softmax>`, {ref}`lee2020:ce <lee2020-ce>`,
@@ -41,13 +42,14 @@ plt.rcParams.update({"figure.figsize": (7, 3.6), "figure.constrained_layout.use"
 # %% [markdown]
 # ## A batch
 #
-# We take sixty-four images of clothes as a batch. Each row of an array is one record. A record consists of $x$ and
-# its label. We write the label as a vector $y$ with a single 1. The comments in the code give the shapes of arrays.
-# There $m$ is the number of records in the batch, $n_0$ the number of inputs (pixels) of a record, and $n_L$ the
-# number of classes.
+# We take sixty-four images of clothes as a batch. A record consists of an image and its label. Each row of the array
+# `x` contains the pixels of one record. The same row of `y` contains the label, as a vector with a 1 for the right
+# class and 0 for the other classes. The comments in the code give the shapes of arrays. In these comments, $m$ is the
+# number of records in the batch. $n_0$ is the number of inputs (pixels) of a record, and $n_L$ is the number of
+# classes.
 
 # %%
-images = data.load("fashion-mnist-small")  # 6,000 + 1,000 real images, no download
+images = data.load("fashion-mnist-small")  # 6,000 training and 1,000 test images, without a download
 scaled, _ = data.scale_pixels(images.x_train, images.x_test, how="standard")
 x = scaled[:64].reshape(64, -1)  # (m, n_0)
 y = data.one_hot(images.y_train[:64], images.classes)  # (m, n_L)
@@ -69,14 +71,15 @@ plt.show()
 #
 # This is Equation 1 ({ref}`lee2020:eq1 <lee2020-eq1>`). There are $L$ layers, not $L + 1$, because the input $h^0$ is
 # not a layer. A **unit** of layer $l$ is one entry of $h^l$, and layer $l$ has $n_l$ units. The matrix $W^l$ leads
-# **into** layer $l$ and has one row for each unit of this layer. The code counts in the same way. It has `W[l]`,
-# `z[l]` and `h[l]`, and `W[0]` and `z[0]` are empty.
+# **into** layer $l$ and has one row for each unit of this layer. The code counts in the same way. It has the lists
+# `W`, `b`, `z` and `h`. The entries `W[0]`, `b[0]` and `z[0]` are `None`, and `h[0]` is $x$.
 #
-# The next cell makes the fully connected network of Section 5.2 of Lee & Kifer. It has 784 inputs, then layers of
-# 128, 256 and 10 units. In short, we write 784-128-256-10. **Predict before you run the next cell**: how many numbers
-# does this network learn?
+# The next cell makes the fully connected network of Section 5.2 of Lee & Kifer. This network has 784 inputs and three
+# layers of 128, 256 and 10 units. In short, we write 784-128-256-10. **Predict before you run the next cell**: how
+# many numbers does this network learn?
 
 # %%
+# Streams(1) stands for all random generators of seed 1. The generator "init" draws the first weights.
 net = network.lee2020_fc_fmnist(rng=noise.Streams(1)("init"))
 z, h = network.forward(net, x)
 print(f"{'l':>2}  {'W[l]':12} {'b[l]':7} {'z[l] of the batch':18} numbers to learn")
@@ -89,9 +92,10 @@ print(f"{net.n_parameters:,} in all")
 # The network learns about 136,000 numbers. Three quarters of them belong to the first layer, because $784 \cdot 128$
 # is by far the largest product.
 #
-# The papers write examples as columns, and the code writes them as rows. One example is a row of `h[l]`, so a whole
-# batch passes through a layer at once. Therefore $W h$ becomes `h @ W.T`. This is the only transpose that you need to
-# remember. The next cell compares both forms for record 7:
+# The papers write a record as a column, and the code writes a record as a row. Each row of `h[l]` belongs to one
+# record, so the code computes a layer for the whole batch at once. Therefore $W h$ becomes `h @ W.T`. This is the
+# only transpose that you need to remember. The next cell computes layer 2 in both forms, as a column for record 7 and
+# as rows for all records. It compares the results with `z[2]`:
 
 # %%
 l, i = 2, 7
@@ -112,19 +116,25 @@ axes[0].set_ylabel("64 records")
 # In words: Four colour maps of 64 rows each, for the input and the three layers. The rows differ in the input and the
 # first layer, and hardly in the second. The output is ten vertical stripes near 0.1.
 plt.show()
+print(f"standard deviation of the entries of z[2]: {z[2].std():.2f}")
 
 # %% [markdown]
-# The pictures show one batch on its way through the network, one record a row. In $h^1$ the rows still differ. In
-# $h^2$ they nearly agree. In $\hat y$ they agree even more, so you see vertical stripes. The network is not trained
-# yet. The hidden units are sigmoids, $\phi(z) = 1 / (1 + e^{-z})$. A change of $z$ changes $\phi(z)$ by at most a
-# quarter of this change, so the differences between the records become smaller. The entries of $z^2$ are near 0,
-# where the sigmoid is $1/2$. Each class gets a probability of about a tenth.
+# The pictures show the values of one batch in each layer. Each row is one record. In $h^1$ the rows still differ. In
+# $h^2$ the rows nearly agree. In $\hat y$ the rows agree even more, so you see vertical stripes. The hidden units are
+# sigmoids, $\phi(z) = 1 / (1 + e^{-z})$. If $z$ changes, $\phi(z)$ changes by at most a quarter as much. So the
+# differences between the records become smaller from layer to layer.
 #
-# ## What stands between $z$ and $h$
+# The network is not trained yet. The first weights are random with mean 0, so positive and negative products largely
+# cancel. Therefore the entries of $z^2$ are near 0, with a standard deviation of 0.30. At 0 the sigmoid is $1/2$, so
+# the entries of $h^2$ are near $1/2$. The entries of $z^3$ are near 0 for the same reason. Therefore each class gets
+# a probability of about a tenth.
 #
-# We need three things from $\phi$. We need $\phi$ itself. We need its derivative $\phi'$ to send the error from the
-# output to the lower layers (tutorial {doc}`02_feedback_alignment`). For privacy we need a bound on the derivative,
-# $|\phi_l'| \le \gamma_l$ ({ref}`lee2020:gamma <lee2020-gamma>`).
+# ## The activation between $z$ and $h$
+#
+# The function $\phi$ is called the activation. We also need the derivative $\phi'$, to send the error from the output
+# to the lower layers (tutorial {doc}`02_feedback_alignment`). For privacy, we need a bound on the derivative,
+# $|\phi_l'| \le \gamma_l$ ({ref}`lee2020:gamma <lee2020-gamma>`). The next picture shows four activations and their
+# derivatives. ReLU is $\max(z, 0)$. GELU is $z$ times the standard normal distribution function at $z$.
 
 # %%
 t = np.linspace(-5, 5, 401)
@@ -145,13 +155,12 @@ plt.show()
 # %% [markdown]
 # Compare the bounds in the legend on the right. All four derivatives have an upper bound. The bound of the sigmoid is
 # $1/4$, and tutorial {doc}`05_sensitivity` uses it. Ohana et al. also ask for a **lower** bound,
-# $\gamma^{\min} \le |\phi'|$ for all $z$ ({ref}`ohana2021:eq9c <ohana2021-eq9c>`). They call this requirement
-# reasonable for activations such as sigmoid, tanh and ReLU. As printed, the bound may be 0. But Equations 14 and 17
-# of the paper divide by $\gamma^{\min}$, so they need $\gamma^{\min} > 0$. The derivatives of all four activations
-# are 0 somewhere or come as near to 0 as you like. So none of the activations that the paper names has a lower bound
-# above 0. Therefore our verdict on the requirement is `false`: these activations do not meet it in the form that the
-# equations need. You can check this verdict in the picture. ({doc}`generated/papers/index` has all verdicts, and
-# explains what each word means.)
+# $\gamma^{\min} \le |\phi'|$ for all $z$ ({ref}`ohana2021:eq9c <ohana2021-eq9c>`). They claim that this is a
+# reasonable assumption for activations such as sigmoid, tanh and ReLU. As printed, the bound $\gamma^{\min}$ may
+# be 0. But Equations 14 and 17 of the paper divide by $\gamma^{\min}$, so these equations need $\gamma^{\min} > 0$.
+# The derivatives of all four activations are 0 somewhere or come as near to 0 as you like. So no activation that the
+# paper names has a lower bound above 0. Therefore our verdict on the claim is `false`. You can check this verdict in
+# the picture. (The page {doc}`generated/papers/index` lists all verdicts and explains the words for them.)
 #
 # ## The last layer
 #
@@ -160,8 +169,8 @@ plt.show()
 #
 # $$\hat y[k] = \frac{e^{z[k]}}{\sum_j e^{z[j]}} .$$
 #
-# The softmax mixes the units of a row, so it is not elementwise like the other $\phi$. **Predict**: add 100 to all
-# ten entries of $z^L$. What happens to $\hat y$?
+# Each output of the softmax depends on all entries of $z^L$, so the softmax is not elementwise like the other
+# activations. **Predict**: add 100 to all ten entries of $z^L$. What happens to $\hat y$?
 
 # %%
 y_hat = ops.softmax(z[net.L])
@@ -174,8 +183,8 @@ print(f"after adding 100: a difference of {np.abs(shifted - y_hat).max():.0e} at
 # factor cancels.
 #
 # The loss of a record is $\mathcal L = -\sum_k y[k] \log \hat y[k]$ ({ref}`lee2020:ce <lee2020-ce>`). It is the
-# negative logarithm of the probability that the network gives to the right label. Its unit is the nat, because the
-# logarithm is the natural one. **Predict**: what is the loss of a network that has learnt nothing?
+# negative logarithm of the probability that the network gives to the right label. The logarithm is the natural one,
+# so the unit of the loss is the nat. **Predict**: what is the loss of a network that has learnt nothing?
 
 # %%
 loss = ops.cross_entropy(z[net.L], y)  # (m,)
@@ -186,15 +195,16 @@ print(f"mean loss {loss.mean():.3f}, log 10 = {np.log(10):.3f}")
 #
 # ## The error $e$
 #
-# All learning in these papers starts from one vector for each record, $e = \partial \mathcal L / \partial z^L$. For
-# softmax with cross-entropy this error is $\hat y - y$ ({ref}`lee2020:e <lee2020-e>`), the prediction minus the
+# In both papers, learning starts from one vector for each record, the error $e = \partial \mathcal L / \partial z^L$.
+# For softmax with cross-entropy, the error is $\hat y - y$ ({ref}`lee2020:e <lee2020-e>`), the prediction minus the
 # label. To see why, let $c$ be the right class and $z = z^L$. Then the loss is
 #
 # $$\mathcal L = -\log \hat y[c] = -z[c] + \log \sum_j e^{z[j]} .$$
 #
-# The derivative of $-z[c]$ by $z[k]$ is $-1$ for $k = c$ and 0 otherwise, so it is $-y[k]$. The derivative of the
-# logarithm of the sum is $\hat y[k]$. The derivative of the softmax is already part of $e$, so you must not multiply
-# by it again. The next cell checks the formula: it moves one entry of $z^L$ up and down a little.
+# The derivative of $-z[c]$ with respect to $z[k]$ is $-1$ for $k = c$ and 0 for the other classes, so it is $-y[k]$.
+# The derivative of the logarithm of the sum is $\hat y[k]$. So $e$ already contains the derivative of the softmax,
+# and you must not multiply $e$ by this derivative again. To check the formula, the next cell moves one entry of $z^L$
+# up and down a little and measures the change of the loss:
 
 # %%
 e = net.loss.error(z[net.L], y)  # (m, n_L)
@@ -208,9 +218,11 @@ for k in range(10):
 print(f"largest difference to y_hat - y: {np.abs(slopes - e).max():.0e}")
 
 # %% [markdown]
-# The other tutorials use two facts about $e$. The entries of $e$ sum to 0. The norm of $e$ is at most $\sqrt 2$. It
-# comes near to $\sqrt 2$ if the network is confident and wrong. To see this, the next cell makes the network more and
-# more confident by scaling $z^L$:
+# The other tutorials use two facts about $e$. The entries of $e$ sum to 0, and the norm of $e$ is at most $\sqrt 2$.
+# The second fact follows from the first. For the right class $c$, the entry of $e$ is $-(1 - \hat y[c])$. The other
+# entries are not negative and sum to $1 - \hat y[c]$, so the sum of their squares is at most $(1 - \hat y[c])^2$. So
+# $\|e\|^2 \le 2 (1 - \hat y[c])^2 \le 2$. The norm is near $\sqrt 2$ if the network is confident and wrong. The next
+# cell scales $z^L$ up, which makes the network more confident:
 
 # %%
 print(f"sums of e: {np.abs(e.sum(axis=1)).max():.0e} at most")
@@ -226,33 +238,38 @@ ax.legend()
 plt.show()
 
 # %% [markdown]
-# With the first weights, all errors have a norm of about 0.95. Ten equal guesses give this norm, $\sqrt{0.9}$.
-# Remember this norm when a paper clips $e$ to the norm 0.1.
+# With the first weights, all errors have a norm of about 0.95. Ten equal probabilities give the norm
+# $\sqrt{0.9} = 0.949$. Remember this norm when a paper clips $e$ to the norm 0.1. To **clip** $e$ means to scale $e$
+# down to this norm if the norm of $e$ is larger (tutorial {doc}`05_sensitivity`).
 #
 # ## What a layer learns
 #
-# Every rule with a backward pass computes some $\delta z^l$ for each layer. The rule then takes the outer product
-# $\delta z^l (h^{l-1})^\top$ of each record ({ref}`lee2020:eq3 <lee2020-eq3>`). We call this matrix the record's
-# **term**, because an update is the sum or the mean of the terms of a batch. In the top layer, all rules have
-# $\delta z^L = e$. The sum of the terms is one matrix product. To compute the norm of a single record's term, you
-# need no matrix at all:
+# A **rule** computes from one batch how each array of weights and biases should change. For each record, the rules of
+# both papers first compute a vector $\delta z^l$ for each layer $l$, the learning signal of this layer. In
+# backpropagation, $\delta z^l$ is the derivative $\partial \mathcal L / \partial z^l$. Other rules use another vector
+# (tutorial 02). In the top layer, $\delta z^L$ is the error $e$.
+#
+# The rule then takes the outer product $\delta z^l (h^{l-1})^\top$ of each record ({ref}`lee2020:eq3 <lee2020-eq3>`).
+# We call this matrix the record's **term**, because an update is the sum or the mean of the terms of a batch. The sum
+# of the terms is one matrix product. To compute the norm of a single record's term, you do not need the matrix:
 
 # %%
 h_in = net.input(3, h)  # h[2]
-dW, db = net.map[3].outer(e / 64, h_in)  # mean over the batch: (10, 256), (10,)
+# net.map[3] is the linear map of layer 3. Its method outer sums the terms of the batch, here divided by 64.
+dW, db = net.map[3].outer(e / 64, h_in)  # (10, 256), (10,)
 one_by_one = sum(np.outer(e[i], h_in[i]) for i in range(64)) / 64
 print("shape", dW.shape, f"difference to the loop {np.abs(dW - one_by_one).max():.0e}")
 print(f"‖e hᵀ‖  {np.linalg.norm(np.outer(e[7], h_in[7])):.12f}")
 print(f"‖e‖ ‖h‖ {np.linalg.norm(e[7]) * np.linalg.norm(h_in[7]):.12f}")
 
 # %% [markdown]
-# So bounds on the two factors bound the norm of the product. Lee & Kifer therefore clip $e$ and $h$ instead of the
-# gradients ({ref}`lee2020:sens-zeta <lee2020-sens-zeta>`).
+# So a bound on $\|e\|$ and a bound on $\|h\|$ together bound the norm of the term. Therefore Lee & Kifer clip $e$ and
+# $h$ instead of the gradients ({ref}`lee2020:sens-zeta <lee2020-sens-zeta>`).
 #
-# ## A convolution is the same
+# ## A convolution is also an affine map
 #
 # Equation 1 contains a matrix, but a convolution slides a **kernel**, a small array of weights, over an image. A
-# convolution is still an affine map, so it can be written with a matrix. To see the matrix, apply the layer to images
+# convolution is still an affine map, so you can write it with a matrix. To see this matrix, apply the layer to images
 # that are 1 at one pixel and 0 elsewhere:
 
 # %%
@@ -295,8 +312,10 @@ print(f"by the patches {np.abs(by_patches - by_layer).max():.0e}")
 print(f"transpose      {np.abs(back - conv.transpose(W, v).ravel()).max():.0e}")
 
 # %% [markdown]
-# A real network also has pooling. Then $z^l$ is the value before activation and pooling, and $h^l$ is the value after
-# both. Here is the convolutional network of Section 5.1:
+# Many networks also use **pooling**, which keeps only one value of each small block. For example, max pooling keeps
+# the largest of 2 x 2 values. In a layer with pooling, $z^l$ is the value before the activation, and $h^l$ is the
+# value after the activation and the pooling. Here are the layers of the convolutional network of Lee & Kifer's
+# Section 5.1:
 
 # %%
 cnn = network.lee2020_cnn(rng=noise.Streams(3)("init"))
@@ -313,49 +332,57 @@ for l in range(1, cnn.L + 1):
 #   `h @ W.T`.
 # - For softmax with cross-entropy, the error of a record is $e = \hat y - y$. Its entries sum to 0, and its norm is
 #   at most $\sqrt 2$.
-# - Before training, each class gets about a tenth, and the norm of the error is about $\sqrt{0.9}$.
+# - Before training, each of the ten classes gets a probability of about a tenth, and the norm of the error is about
+#   $\sqrt{0.9}$.
 # - A record's term in a layer's update is the outer product $\delta z^l (h^{l-1})^\top$. The norm of this matrix is
 #   the product of two norms.
-# - A convolution is an affine map with a matrix that repeats the kernel, so Equation 1 covers it too.
+# - A convolution is an affine map with a matrix that repeats the kernel, so Equation 1 also covers convolutions.
 #
 # ## Exercises
+#
+# Type the commands `nfa` and `pytest` in the folder of your clone (your copy of the project). `make test` installs
+# both commands. In each new terminal, first type `source .venv/bin/activate` ({doc}`usage`).
 #
 # 1. **By hand.** Take a network 2-1-2 with $W^1 = (3, 4)$, $b^1 = 0$, $\phi_1 = \tanh$, $x = (1, -1)$,
 #    $W^2 = (1, -1)^\top$, $b^2 = 0$ and the label $y = (1, 0)$. The last layer is softmax, and the loss is
 #    cross-entropy. Find $z^1$, $h^1$, $\hat y$, $\mathcal L$ and $e$ with pencil and a pocket calculator. Check: make
-#    `network.mlp([2, 1, 2], ops.tanh, rng=noise.Streams(0)("init"))`. Set its `W[1]`, `b[1]`, `W[2]`, `b[2]` (arrays
-#    of two and of one dimension), and call `network.forward`. The loss is 1.720.
-# 2. **Without biases.** Ohana et al. have no $b$ in Equation 2; "biases are columns of $W^l$"
-#    ({ref}`ohana2021:eq2 <ohana2021-eq2>`). What must you append to $h^{l-1}$? Rewrite layer 2 in this way. Check:
-#    your $z^2$ is `z[2]`. In the clone, `pytest --eq ohana2021:eq2` does the same to a small network.
+#    `small = network.mlp([2, 1, 2], ops.tanh, rng=noise.Streams(0)("init"))`. Set its weights `small.W[1]` and
+#    `small.W[2]` (arrays of two dimensions) and its biases `small.b[1]` and `small.b[2]` (arrays of one dimension).
+#    Call `z_small, h_small = network.forward(small, np.array([[1.0, -1.0]]))`, because `forward` takes a batch, here
+#    of one row. Then `ops.cross_entropy(z_small[2], np.array([[1.0, 0.0]]))` is the loss, 1.720.
+# 2. **Without biases.** Equation 2 of Ohana et al. has no $b$, because "biases are columns of $W^l$"
+#    ({ref}`ohana2021:eq2 <ohana2021-eq2>`). What must you append to $h^{l-1}$? Compute layer 2 in this way. Check:
+#    your $z^2$ is equal to `z[2]`. `pytest --eq ohana2021:eq2` runs our tests of this equation.
 # 3. **Only loops.** Write the forward pass with `for` over records and units and without a matrix product. Compare
-#    your result with `z[3]` to twelve digits. All 64 records take some seconds. Check: in the clone,
+#    your result with `z[3]` to twelve digits. The loops take some seconds for all 64 records. Check:
 #    `pytest --eq lee2020:eq1` runs the tests of our forward pass.
 # 4. **Other losses.** Take two more losses. `ops.squared_error` is $\frac12 \|z - y\|^2$, and `ops.logistic` is
 #    $-\sum_k \big(y[k] \log \sigma(z[k]) + (1 - y[k]) \log(1 - \sigma(z[k]))\big)$, with the sigmoid $\sigma$. For
-#    both, find $e$ on paper. Check your $e$ by central differences as above, with their `value` and `error`.
-#    Cross-entropy is the third loss. For which of the three losses is $\|e\|$ bounded for all $z$, and what is the
-#    bound? Check: compare the norms of `error(1000 * z[3], y)` for `ops.squared_error` and `ops.logistic` with
-#    $\sqrt{10}$.
-# 5. **Count.** How many numbers does `network.dpulr2024_resnet5` learn? What does its skip connection require of the
-#    shapes? Check: `n_parameters`, and its docstring.
+#    each of these two losses, find $e$ on paper. Check your $e$ by central differences as above. For a loss such as
+#    `ops.logistic`, `ops.logistic.value` computes the loss and `ops.logistic.error` computes $e$. Cross-entropy is
+#    the third loss. For which of the three losses is $\|e\|$ bounded for all $z$, and what is the bound? Check:
+#    compare the norms of `error(1000 * z[3], y)` for `ops.squared_error` and `ops.logistic` with $\sqrt{10}$.
+# 5. **Count.** How many numbers does `network.dpulr2024_resnet5` learn? The docstring lists the layers. In this
+#    network, a skip connection adds the input of convolution 4 to its output. What must hold for the shapes of this
+#    input and this output? Check: `network.dpulr2024_resnet5(rng=noise.Streams(0)("init")).n_parameters` is the
+#    number, and the docstring has the conditions on the shapes.
 #
 # ## Three questions
 #
-# Answer each before you unfold it.
+# Answer each question before you unfold its answer.
 #
 # <details><summary>1. How many layers has 784-128-256-10, and what is the shape of W¹?</summary>
 #
-# The network has three layers, because the input $h^0$ is not a layer. $W^1$ leads into layer 1 and has one row for
-# each of its units. Its shape is 128 x 784.
+# The network has three layers, because the input $h^0$ is not a layer. The matrix $W^1$ leads into layer 1 and has
+# one row for each unit of layer 1. Its shape is 128 x 784.
 #
 # </details>
 #
 # <details><summary>2. Why is there no derivative of the softmax in e?</summary>
 #
-# The derivative is already part of $e$. The error $e$ is the derivative of the loss by $z^L$, the value before the
-# softmax. For cross-entropy, softmax and logarithm cancel to $\hat y - y$. If you multiply by $\hat y (1 - \hat y)$
-# once more, you get another rule.
+# The error $e$ is the derivative of the loss with respect to $z^L$, the value before the softmax. So $e$ already
+# contains the derivative of the softmax. For cross-entropy, the derivatives of the softmax and the logarithm together
+# give $\hat y - y$. If you multiply $e$ by $\hat y (1 - \hat y)$, you train with another rule.
 #
 # </details>
 #
@@ -369,7 +396,7 @@ for l in range(1, cnn.L + 1):
 #
 # ## Further reading
 #
-# - Rumelhart, Hinton & Williams, "Learning representations by back-propagating errors", Nature 323, 1986: in four
-#   pages, the chain rule becomes a way to train.
+# - Rumelhart, Hinton & Williams, "Learning representations by back-propagating errors", Nature 323, 1986: four pages
+#   that show how to train a network with the chain rule.
 # - Parr & Howard, "The matrix calculus you need for deep learning", 2018,
 #   [arXiv:1802.01528](https://arxiv.org/abs/1802.01528): useful if you miss a transpose in a derivative.

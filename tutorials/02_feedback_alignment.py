@@ -16,7 +16,7 @@
 # **Have this page open**: Lee & Kifer (2020), Section 3.2, from Equation 2 to the display below Equation 5, with
 # Figure 1, or Ohana et al. (2021), Section 2.1, Equations 3 and 4. Backpropagation (BP) sends the error back through
 # the transposed weights. Direct feedback alignment (DFA) sends the error to every layer through a matrix of random
-# numbers, which is drawn once. Why can a network learn from such an error?
+# numbers, which is drawn once. Why can a network learn from an error that was multiplied by random numbers?
 #
 # You need {doc}`01_forward`: layers, $z^l$, $h^l$ and the error $e = \hat y - y$.
 #
@@ -44,7 +44,7 @@ from nfa.train import train
 plt.rcParams.update({"figure.constrained_layout.use": True, "axes.grid": True})
 plt.rcParams["axes.axisbelow"] = True
 
-images = data.load("fashion-mnist-small")  # 6,000 + 1,000 real images, no download
+images = data.load("fashion-mnist-small")  # 6,000 training and 1,000 test images, without a download
 pixels = images.x_train, images.x_test
 x, x_test = data.scale_pixels(*pixels, how="standard", dtype=np.float32)
 x, x_test = x.reshape(len(x), -1), x_test.reshape(len(x_test), -1)
@@ -53,17 +53,19 @@ y = data.one_hot(images.y_train, images.classes, np.float32)
 # %% [markdown]
 # ## Two ways back
 #
-# Both rules compute a $\delta z^l$ for each layer, and then both use it in the same way. The term of a record in the
-# update of $W^l$ is the outer product $\delta z^l (h^{l-1})^\top$ ({ref}`lee2020:eq3 <lee2020-eq3>`). The rules
-# differ in how they compute $\delta z^l$:
+# BP and DFA compute a learning signal $\delta z^l$ for each layer. From this signal, both rules compute the update of
+# $W^l$ in the same way: the term of a record is the outer product $\delta z^l (h^{l-1})^\top$
+# ({ref}`lee2020:eq3 <lee2020-eq3>`). The rules differ in how they compute $\delta z^l$:
 #
 # $$\text{BP:} \quad \delta z^l = \big((W^{l+1})^\top \delta z^{l+1}\big) \odot \phi_l'(z^l) \qquad\qquad
 # \text{DFA:} \quad \delta z^l = \big(B^l e\big) \odot \phi_l'(z^l)$$
 #
-# The matrix $B^l$, in code `B[l]`, feeds layer $l$. Equation 5 of Lee & Kifer and Equation 4 of Ohana et al. print
-# $B^{l+1}$ for this matrix. Backpropagation goes down layer by layer. DFA does not go down, because each layer takes
-# $e$ itself. Figure 1 of Lee & Kifer ({ref}`lee2020:fig1 <lee2020-fig1>`) shows both rules. Here is the same as a
-# table:
+# Here $\odot$ multiplies two vectors entry by entry. In the top layer, both rules use $\delta z^L = e$. The matrix
+# $B^l$, in code `B[l]`, sends the error to layer $l$. Equation 5 of Lee & Kifer and Equation 4 of Ohana et al. print
+# $B^{l+1}$ for this matrix. Backpropagation needs $\delta z^{l+1}$ to compute $\delta z^l$, so it goes down layer by
+# layer. DFA needs only $e$, so the layers do not wait for each other. Figure 1 of Lee & Kifer
+# ({ref}`lee2020:fig1 <lee2020-fig1>`) shows both rules. The next cell prints the matrix and the vector of each
+# product as a table:
 
 # %%
 for mode in ("bp", "dfa"):
@@ -71,15 +73,15 @@ for mode in ("bp", "dfa"):
         print(f"{mode:4} layer {l} takes {matrix:7} times {signal}")
 
 # %% [markdown]
-# BP computes the gradient of the loss. To test this, move a single weight up and down a little. DFA does not compute
-# the gradient of the loss. (In each layer, the direction of DFA is the gradient of another quantity. This quantity is
-# the inner product of the vectors $h^l$ and $B^l e$, if we treat $e$ and $h^{l-1}$ as constants. Nobody chose this
-# quantity as a goal.)
+# BP computes the gradient of the loss. To test this, the next cell moves a single weight up and down a little. DFA
+# does not compute the gradient of the loss. (In each layer, the direction of DFA is the gradient of another quantity.
+# This quantity is the inner product of the vectors $h^l$ and $B^l e$, if we treat $e$ and $h^{l-1}$ as constants.
+# Nobody chose this quantity as a goal.)
 
 # %%
 streams = noise.Streams(1)
 net = network.mlp([784, 128, 128, 10], ops.tanh, rng=streams("init"))  # float64
-B = feedback.draw(net, law="normal", scale=0.3, rng=streams("feedback"))
+B = feedback.draw(net, law="normal", scale=0.3, rng=streams("feedback"))  # entries N(0, 0.3²)
 batch, targets = x[:64].astype(float), y[:64].astype(float)
 by_bp, _ = bp(net, batch, targets)
 by_dfa, _ = dfa(net, batch, targets, B=B)
@@ -99,12 +101,13 @@ print(f"BP                     {by_bp[l][j, k]:+.10f}")
 print(f"DFA                    {by_dfa[l][j, k]:+.10f}")
 
 # %% [markdown]
-# ## How far apart are they?
+# ## How far apart are the two directions?
 #
 # Take all entries of a layer's direction as one vector. The function `alignment(a, b, l)` computes the cosine of the
-# angle between `a[l]` and `b[l]`, here between the directions of DFA and BP. The cosine is 1 if both point in the
-# same direction. It is 0 if they are at a right angle. The optimizer subtracts a direction from the weights. If the
-# cosine with the gradient is positive and the learning rate is small enough, this lowers the loss.
+# angle between `a[l]` and `b[l]`, here between the directions of DFA and BP. The cosine is 1 if both vectors point in
+# the same direction, and 0 if they are at a right angle. The optimizer subtracts the direction of a rule from the
+# weights. If the cosine with the gradient is positive and the learning rate is small enough, the subtraction lowers
+# the loss.
 #
 # **Predict before you run the next cell**: the network is not trained yet, and $B$ is random. What are the cosines in
 # layers 1, 2 and 3?
@@ -113,14 +116,16 @@ print(f"DFA                    {by_dfa[l][j, k]:+.10f}")
 print([round(alignment(by_dfa, by_bp, l), 3) for l in (1, 2, 3)])
 
 # %% [markdown]
-# In the hidden layers, the cosine is about 0, because DFA does not use the weights. In the top layer, the cosine is
-# exactly 1, because both rules take $e$ there, without a matrix. The papers' formulas leave out the case $l = L$, but
-# the papers mean it in this way ({ref}`ohana2021:eq4 <ohana2021-eq4>`).
+# In the hidden layers, the cosine is about 0. $B$ was drawn independently of $W$, so the inner product of the two
+# directions is positive as often as negative. The directions have many entries, so the inner product is small
+# compared with the product of the norms. In the top layer, the cosine is exactly 1, because both rules use $e$ there,
+# without a matrix. The papers' formulas leave out the case $l = L$, but the papers mean $\delta z^L = e$
+# ({ref}`ohana2021:eq4 <ohana2021-eq4>`).
 #
-# Now choose the $B$ that makes both rules agree. For the layer below the top, this is $(W^L)^\top$. With this choice,
-# DFA (Equation 5 of Lee & Kifer) **is** BP (Equation 2) in this layer. One layer further down, take the product of
-# the transposes, $B = (W^2)^\top (W^3)^\top$. Between these two matrices, BP multiplies by $\phi_2'(z^2)$, and DFA
-# does not. So in this layer the two rules differ, except in a linear network, because there $\phi' = 1$:
+# Now choose a $B$ with which both rules agree. For the layer below the top, this matrix is $(W^L)^\top$. With this
+# choice, DFA (Equation 5 of Lee & Kifer) **is** BP (Equation 2) in this layer. One layer further down, take the
+# product of the transposes, $B = (W^2)^\top (W^3)^\top$. Between these two matrices, BP multiplies by $\phi_2'(z^2)$,
+# and DFA does not. So in this layer the two rules differ, except in a linear network, because there $\phi' = 1$:
 
 
 # %%
@@ -136,19 +141,20 @@ print("tanh  ", with_transposes(net))
 print("linear", with_transposes(linear))
 
 # %% [markdown]
-# But this choice defeats the purpose of DFA. With DFA, the feedback does not need the weights. An optical device
-# could not use them, because its piece of scattering glass cannot be changed. So we keep $B$ random, train, and
-# measure the angle.
+# But this choice defeats the purpose of DFA. The purpose is a feedback that does not need the weights. For example,
+# an optical device (tutorial {doc}`07_light`) sends light through scattering glass to multiply by a matrix. The glass
+# fixes the matrix, so nobody can set it to the transposed weights. So we keep $B$ random, train, and measure the
+# angle.
 #
 # ## Does the angle change?
 #
-# **Predict**: $B$ never changes. Will the cosine stay near 0? The next cell trains for three epochs. At every step it
-# compares the two directions, at the same weights and on the same batch.
+# **Predict**: $B$ never changes. Will the cosine stay near 0? The next cell trains by DFA for three epochs. At every
+# step, the cell compares the directions of DFA and BP, at the same weights and on the same batch.
 
 
 # %%
 def run(rule_for, hidden=(128, 128), *, epochs=3, init="uniform-fan-in", seed=1):
-    """Train with rule_for(B). Gives the net, cosines, accuracies, cosines of W^L and B."""
+    """Train with rule_for(B). Return the net, cosines with BP, accuracies, and cosines of W^L and the transposed B."""
     streams = noise.Streams(seed)
     sizes = [784, *hidden, 10]
     net = network.mlp(sizes, ops.tanh, init=init, rng=streams("init"), dtype=np.float32)
@@ -182,33 +188,34 @@ ax.legend()
 # high. The dashed cosine of the top weights with the transposed feedback rises too.
 plt.show()
 print("mean of the last 20 steps:", cosines[-20:].mean(axis=0).round(2))
-print(f"weights at the end: {weights[-1]:.2f}")
+print(f"weights at the end: {weights[-1]:.2f}, test accuracy of DFA {accuracy_dfa[-1]:.3f}")
 
 # %% [markdown]
 # The angle shrinks within a hundred steps or so. $B$ did not change, so **the weights have moved towards $B$**. The
-# dashed line is the cosine between the top matrix $W^3$ and the transpose of the feedback. Nothing in Equation 5 asks
-# for this agreement, and the name feedback alignment comes from it. On another page you can
+# dashed line is the cosine between the top matrix $W^3$ and the transpose of `B[2]`. Equation 5 does not ask that
+# these matrices become similar. The name feedback alignment comes from this similarity. On another page you can
 # {ref}`choose the step of training with a slider <moving-angles>` and see the angle at this step, for two seeds.
 # Ohana et al. show such cosines for their network ({ref}`ohana2021:fig2 <ohana2021-fig2>`, right).
 #
 # ## Why
 #
 # Take one hidden layer of tanh units, with all weights and biases zero. Make two steps with the learning rate $\eta$
-# on one batch. In this section, the lower indices $i$ and $j$ are records. In the first step $h^1 = 0$. So of the top
-# layer only the bias changes, and $W^2$ stays zero. The hidden layer changes too. Because $\tanh'(0) = 1$, DFA writes
-# $-\eta\, \frac1m \sum_i B e_i x_i^\top$ into $W^1$ and $-\eta\, \frac1m \sum_i B e_i$ into $b^1$. For small $z$,
-# $\tanh z \approx z$. So in the second step $h^1_j \approx -\eta B \frac1m \sum_i e_i\, (x_i \cdot x_j + 1)$. The
-# $+1$ comes from the bias. This means that **the hidden layer now carries errors, multiplied by $B$**. The top layer
-# learns from this hidden layer: it adds $-\eta\, \frac1m \sum_j e_j (h^1_j)^\top$ to $W^2$, so
+# on one batch. In this section, the lower indices $i$ and $j$ are records. In the first step, $h^1 = 0$. So only the
+# bias of the top layer changes, and $W^2$ stays zero. The hidden layer also changes. Because $\tanh'(0) = 1$, DFA
+# adds $-\eta\, \frac1m \sum_i B e_i x_i^\top$ to $W^1$ and $-\eta\, \frac1m \sum_i B e_i$ to $b^1$. For small $z$,
+# $\tanh z \approx z$. So in the second step, $h^1_j \approx -\eta B \frac1m \sum_i e_i\, (x_i \cdot x_j + 1)$. The
+# $+1$ comes from the bias. So **the outputs of the hidden layer are now sums of errors, multiplied by $B$**. The
+# second step adds $-\eta\, \frac1m \sum_j e_j (h^1_j)^\top$ to $W^2$, so
 #
 # $$W^2 \approx M B^\top, \qquad M = \frac{\eta^2}{m^2} \sum_{i,j} e_j \, (x_i \cdot x_j + 1)\, e_i^\top .$$
 #
 # Here $e_i$ is an error in the first step, and $e_j$ is an error in the second step. Suppose that both steps had the
-# same errors. Let $E$ be the matrix with the rows $e_i$, and $G$ the Gram matrix with the entries
-# $G_{ij} = x_i \cdot x_j + 1$. Then $M$ would be proportional to $E^\top G E$. A Gram matrix is positive
-# semi-definite, so $M$ would be positive semi-definite too. The trace of a product of two positive semi-definite
-# matrices is at least 0. In this case the inner product $\langle W^2, B^\top \rangle = \operatorname{tr}(M B^\top B)$
-# would be at least 0 for every $B$. Does this hold on real images?
+# same errors. Let $E$ be the matrix with the rows $e_i$, and $G$ the matrix with the entries
+# $G_{ij} = x_i \cdot x_j + 1$. $G$ is the Gram matrix (the matrix of inner products) of the vectors $(x_i, 1)$. Then
+# $M$ would be proportional to $E^\top G E$. A Gram matrix is positive semi-definite, so $M$ would be positive
+# semi-definite too. The trace of a product of two positive semi-definite matrices is at least 0. So the inner product
+# $\langle W^2, B^\top \rangle = \operatorname{tr}(M B^\top B)$ would be at least 0 for every $B$. Is this also true
+# on real images, if each step has its own errors?
 
 # %%
 # A network that starts at zero makes two steps by hand.
@@ -228,13 +235,14 @@ print("eigenvalues of M, times 1e6:", (1e6 * eigenvalues).round(2))
 print(f"cosine of W^2 and B^T: {alignment([flat.W[2].T], [B_flat[1]], 0):.2f}")
 
 # %% [markdown]
-# $W^2$ equals $M B^\top$ to within a thousandth. No eigenvalue is below 0 by more than rounding. One eigenvalue is
-# zero, because the errors of a record sum to 0. This argument covers only the first two steps, and it is an
-# approximation. No theorem of the papers says that the alignment continues. The curves above show that it continued
-# in our run.
+# $W^2$ equals $M B^\top$ to within a thousandth. $M$ is not exactly symmetric, because the errors of the two steps
+# differ slightly. So the cell computes the eigenvalues of the symmetric part of $M$. No eigenvalue is below 0 by more
+# than rounding. One eigenvalue is zero, because the entries of each error sum to 0. This argument covers only the
+# first two steps, and it is an approximation. No theorem of the papers says that the alignment continues. The curves
+# above show that the alignment continued in our run.
 #
-# **Predict**: train for three epochs, starting from all weights zero. Which accuracy does backpropagation reach, and
-# which does DFA reach?
+# With random first weights, DFA reached a test accuracy of 82 % after three epochs. **Predict**: we train for three
+# epochs again, but all weights are zero at the start. Which accuracies do backpropagation and DFA reach?
 
 # %%
 for name, rule_for in {"BP": lambda B: bp, "DFA": lambda B: partial(dfa, B=B)}.items():
@@ -242,17 +250,19 @@ for name, rule_for in {"BP": lambda B: bp, "DFA": lambda B: partial(dfa, B=B)}.i
     print(f"{name:4} test accuracy {accuracies[-1]:.3f}")
 
 # %% [markdown]
-# Backpropagation multiplies by $W^{l+1} = 0$, so its hidden layers never change and its accuracy stays at chance. The
-# top layer does not learn either, because its inputs are the zeros of tanh. With sigmoids, whose output at 0 is 1/2,
-# the top layer learns, and later the layers below learn too. But then all units of a layer stay copies of a single
-# unit. DFA does not need the weights to send the error down. In this run it reaches about 82 %, as with random first
-# weights.
+# Backpropagation multiplies the error by $W^{l+1} = 0$, so the hidden layers never change. The weights of the top
+# layer do not change either, because their inputs are $\tanh(0) = 0$. Only the bias of the top layer changes, so the
+# accuracy stays at chance. A sigmoid has the output 1/2 at 0. With sigmoids, the top layer learns, and later the
+# layers below learn too. But all units of a hidden layer stay equal. DFA does not need the weights to send the error
+# down. In this run, DFA reaches about 82 %, as with random first weights.
 #
 # ## What matters about $B$, and what does not
 #
 # If the weights move towards $B$, then $B$ must not change. We test this with two controls. The first control draws a
-# **fresh** $B$ at every step, which is as random as the fixed $B$. In the second control the hidden layers are
-# **frozen**, so only the top layer learns.
+# **fresh** $B$ at every step, which is as random as the fixed $B$. In the second control, the hidden layers are
+# **frozen**, so only the top layer learns. The direction of a frozen layer is zero, and we print the cosine 0 for it.
+# The cell also trains with a third rule, TDFA, which sends only the signs of the large entries of $e$ to the hidden
+# layers. The next section explains TDFA.
 
 
 # %%
@@ -314,18 +324,22 @@ plt.show()
 # With a fresh $B$, the cosine stays near 0. The accuracy is then lower than with frozen hidden layers, because random
 # updates disturb these layers. We repeated the runs with the seeds 1 to 5. A fresh $B$ reaches 0.47 to 0.58, frozen
 # layers 0.69 to 0.71, TDFA 0.78 to 0.80, BP 0.80 to 0.83 and DFA 0.82 to 0.83. In every seed, a fresh $B$ is the
-# least accurate, then frozen layers, and TDFA is at most as accurate as BP and DFA. BP and DFA are too close to rank.
-# So on so few images, a fixed $B$ is about as accurate as backpropagation. On the whole data set and at the paper's
-# size, DFA is about a point less accurate than BP
+# least accurate, and frozen layers are the second least accurate. TDFA is at most as accurate as BP and DFA. The
+# accuracies of BP and DFA are so close that we cannot say which rule is better. So on these 6,000 images, DFA with a
+# fixed $B$ is about as accurate as backpropagation. On the whole data set and with the network of Ohana et al., DFA
+# is about a point less accurate than BP
 # ({doc}`our rerun of Table 1 <generated/experiments/ohana2021-table1-paper>`). With convolutions the result is
 # different ({ref}`lee2020:conv-dfa <lee2020-conv-dfa>`).
 #
 # ## Signs are enough
 #
-# An optical device shows binary images. So Ohana et al. send down only the signs of the large errors,
-# $t(e) \in \{-1, 0, 1\}^{10}$ with the threshold 0.15 ({ref}`ohana2021:exp-ternary <ohana2021-exp-ternary>`). This
-# rule is TDFA, and the green curves above show it. TDFA aligns too, at a larger angle. How much of the error does a
-# layer still receive?
+# The mirrors of an optical device are on or off, so the device shows images of 0 and 1 (tutorial 07). Two such
+# images, one for the entries $+1$ and one for the entries $-1$, make a vector of $-1$, 0 and 1. So Ohana et al. send
+# only the signs of the large entries of $e$ to the hidden layers, $t(e) \in \{-1, 0, 1\}^{10}$
+# ({ref}`ohana2021:exp-ternary <ohana2021-exp-ternary>`). An entry of at most 0.15 in absolute value becomes 0. This
+# rule is TDFA, which has the green curves above. TDFA also aligns with the gradient, but its angle stays larger than
+# DFA's. How much of the error does a hidden layer receive under TDFA? In the output of the next cell, a record is
+# "seen" if $t(e)$ is not zero:
 
 # %%
 for name, at in {"before training": net, "after three epochs": trained}.items():
@@ -341,11 +355,15 @@ for name, at in {"before training": net, "after three epochs": trained}.items():
     print(f"cosine of e and t(e) {cosine.mean():.2f}, angle {np.degrees(np.arccos(cosine)).mean():.0f} degrees")
 
 # %% [markdown]
-# Before training, the only large entry is that of the label, and this entry is nearly all of $e$. Later, some records
-# are predicted rightly and with confidence. Their errors fall below the threshold, so the network no longer learns
-# from these records. For the other records, about two entries are above the threshold, and the layer receives these.
+# Before training, the only large entry of $e$ is the entry of the right class, and this entry is nearly all of $e$.
+# After three epochs, the network predicts many records rightly and with confidence. All entries of their errors are
+# below the threshold, so the hidden layers do not learn from these records. The other records have about two entries
+# above the threshold, and the hidden layers receive the signs of these entries.
+#
 # The **direction** of $t(e)$ is on average less than 20 degrees from the direction of $e$, before and after the three
-# epochs. So for the records that are seen, TDFA loses little besides the norm of the error.
+# epochs. (The cosines and the angles are means over the seen records. After training, the angles differ more from
+# record to record. So the same mean cosine goes with a smaller mean angle.) So for the seen records, TDFA loses
+# little besides the norm of the error.
 #
 # ## Shallow and deep
 #
@@ -378,9 +396,10 @@ right.legend()
 plt.show()
 
 # %% [markdown]
-# In a deeper network the angle is wider. But after three epochs with eight layers, backpropagation is less accurate
-# than DFA. With these initial weights, the error of backpropagation becomes small on its way down. This cannot happen
-# on the direct path of DFA:
+# In a deeper network, DFA's angle with the gradient is larger. But after three epochs with eight hidden layers,
+# backpropagation is less accurate than DFA. With these initial weights, the signal of backpropagation becomes smaller
+# from layer to layer on its way down. DFA sends the error to each layer directly, so its signal does not become
+# smaller in this way:
 
 # %%
 deep = network.mlp([784, *(128,) * 8, 10], ops.tanh, rng=streams("init"))
@@ -391,55 +410,62 @@ for name, dW in {"BP": by_bp, "DFA": by_dfa}.items():
     print(f"{name:4} norm of the first layer's direction {np.linalg.norm(dW[1]):.2g}")
 
 # %% [markdown]
-# So a smaller angle is not the only thing that matters. A comparison at one learning rate and three epochs does not
-# decide which rule is better. The comparison shows that random feedback learns, and how it learns.
+# So the accuracy does not depend on the angle alone. A comparison at one learning rate and three epochs does not
+# decide which rule is better. The comparison only shows that a network can learn with random feedback, and how.
 #
 # ## What you have learnt
 #
 # - BP sends the error down through $W^\top$, layer by layer. DFA sends $e$ to each layer through a fixed random $B$.
-# - Before training, DFA's direction in the hidden layers is at a right angle to the gradient. In the top layer both
-#   are the same.
+# - Before training, DFA's direction in the hidden layers is at a right angle to the gradient. In the top layer, DFA's
+#   direction is the gradient.
 # - In training the weights move towards $B$, so the angle shrinks. $B$ never changes.
-# - A fresh $B$ at every step is less accurate than frozen hidden layers. The signs of the large errors are nearly as
-#   good as the errors.
+# - With a fresh $B$ at every step, a network is less accurate than with frozen hidden layers. With the signs of the
+#   large errors (TDFA), a network is nearly as accurate as with the errors themselves (DFA).
 # - With eight hidden layers, three epochs and one learning rate, BP is less accurate than DFA. This does not decide
 #   which rule is better.
 #
 # ## Exercises
 #
+# Type the commands `nfa` and `pytest` in the folder of your clone (your copy of the project). `make test` installs
+# both commands. In each new terminal, first type `source .venv/bin/activate` ({doc}`usage`).
+#
 # 1. **Equation 5 by hand.** `nfa course stub lee2020:eq5 --out mine.py` writes the head of a function
-#    `dfa(net, x, y, *, B, ...)`. Write the body, with a loop over $l$ and the shapes at the right margin. Check: in
-#    the clone, `pytest --stub=mine.py` runs the tests of our function on yours. The page {doc}`student` shows each
-#    step, with mistakes. In this tutorial, `alignment(mine.dfa(...)[0], dfa(...)[0], l)` is 1 for every layer and the
-#    norms agree. Then train with your function: `nfa train --rule mine:dfa`.
-# 2. **The scale of $B$.** Repeat the run with `scale=0.03` and `scale=3` (the scale is set in `run`). For which
-#    layers does the scale matter? Which of SGD and Adam does not depend on it? (Adam divides each entry of the
-#    direction by a running estimate of the size of this entry.) Check: `optim.Adam(1e-3)` in place of `optim.SGD`
-#    reaches 0.81 at all three scales. Lee & Kifer fix the spectral norm instead, `law="spectral"`
-#    ({ref}`lee2020:A1-A2 <lee2020-a1-a2>`). Why will the spectral norm matter for privacy?
-# 3. **A trap.** Multiply the top layer's $\delta z^L = e$ by $\hat y \odot (1 - \hat y)$. You get this if you apply
-#    Equation 5 literally to the top layer, with the identity in place of $B$ and $\hat y \odot (1 - \hat y)$ as
-#    $\phi'$ of the softmax. Does the network still learn? What share of its norm does the top layer's update keep?
-#    Check: the share is about 0.09 before training, for `net` and `batch` above. `nfa eq ohana2021:eq4` shows the
-#    share for another network.
-# 4. **The label instead of the error.** `nfa.rules.drtp` sends the label down. Add this rule to the picture of the
-#    controls (`partial(drtp, B=B)` in `rules`, a color in `styles`). Check: Ohana et al. call the rule inferior. On
-#    this page, its cosines stay below 0.6. `nfa demo` prints a row for this rule.
+#    `dfa(net, x, y, *, B, ...)`. Write the body, with a loop over $l$ and with the shape of each array in a comment.
+#    Check: `pytest --stub=mine.py` runs the tests of our function on your function. The page {doc}`student` shows
+#    each step, and the messages after common mistakes. In this tutorial,
+#    `alignment(mine.dfa(...)[0], dfa(...)[0], l)` is 1 for every layer, and the norms of both directions agree. Then
+#    train with your function: `nfa train --rule mine:dfa`.
+# 2. **The scale of $B$.** Repeat the run with `scale=0.03` and `scale=3` (`run` sets the scale to 0.3). For which
+#    layers does the scale matter? With which optimizer, SGD or Adam, does the accuracy not depend on the scale? (Adam
+#    divides each entry of the direction by a running estimate of the size of this entry.) Check: with
+#    `optim.Adam(1e-3)` in place of `optim.SGD`, the accuracy is 0.81 at all three scales. Lee & Kifer fix the
+#    spectral norm of $B$ instead, which is `scale` if `law="spectral"` ({ref}`lee2020:A1-A2 <lee2020-a1-a2>`). Why
+#    does the spectral norm matter for privacy?
+# 3. **A trap.** Multiply the top layer's $\delta z^L = e$ by $\hat y \odot (1 - \hat y)$. You get this product if you
+#    apply Equation 5 literally to the top layer, with the identity in place of $B$ and $\hat y \odot (1 - \hat y)$ as
+#    $\phi'$ of the softmax. Does the network still learn? Which share of the norm does the update of the top layer
+#    keep? Check: the share is about 0.09 before training, for `net` and `batch` above. `nfa eq ohana2021:eq4` shows
+#    the share for another network.
+# 4. **The label instead of the error.** The rule `nfa.rules.drtp` sends the label to the hidden layers, in place of
+#    the error. Add this rule to the picture of the controls (`partial(drtp, B=B)` in `rules`, a color in `styles`).
+#    Check: Ohana et al. call this rule inferior. In our run, the cosines of the rule after three epochs are below
+#    0.6. `nfa demo` prints a row for this rule.
 # 5. **The picture of the paper.** `nfa reproduce ohana2021:fig2 --scale demo` draws the cosine in layer 2 for the
-#    paper's private rule in a minute or two. The picture shows the rule without clips, with clips, and with clips and
-#    noise. By which factor do the clips lower the cosine? By which factor does the noise lower it further? Check: the
-#    cosines are 0.32, 0.14 and 0.03 on average. Do the accuracies, which the command prints as well, fall by the same
-#    factors?
+#    private rule of Ohana et al. The command takes a minute or two. The picture shows the rule without clips, with
+#    clips, and with clips and noise. By which factor do the clips lower the cosine? By which factor does the noise
+#    lower the cosine further? Check: the cosines are 0.32, 0.14 and 0.03 on average. Do the accuracies, which the
+#    command prints as well, fall by the same factors?
 #
 # ## Three questions
 #
-# Answer each before you unfold it.
+# Answer each question before you unfold its answer.
 #
 # <details><summary>1. Random feedback is at a right angle to the gradient at first. Why does it not stay
 # there?</summary>
 #
-# The angle shrinks because the weights move. The hidden layer learns to carry errors multiplied by $B$. The top layer
-# learns from the hidden layer, so $W^L$ becomes similar to $B^\top$. $B$ itself never changes.
+# The angle shrinks because the weights move. After the first step, the outputs of the hidden layer are sums of
+# errors, multiplied by $B$. The update of the top layer contains these outputs, so $W^L$ becomes similar to $B^\top$.
+# $B$ itself never changes.
 #
 # </details>
 #
@@ -452,7 +478,7 @@ for name, dW in {"BP": by_bp, "DFA": by_dfa}.items():
 #
 # <details><summary>3. At which layer do DFA and backpropagation agree from the first step on?</summary>
 #
-# They agree at the top layer. There $\delta z^L = e$ for both, without a matrix.
+# DFA and backpropagation agree at the top layer. There, both rules use $\delta z^L = e$, without a matrix.
 #
 # </details>
 #
@@ -462,12 +488,12 @@ for name, dW in {"BP": by_bp, "DFA": by_dfa}.items():
 #   learning", Nature Communications 7:13276, 2016: the first paper on random feedback, from layer to layer, with a
 #   first explanation.
 # - Nøkland, "Direct feedback alignment provides learning in deep neural networks", NeurIPS 2016,
-#   [arXiv:1609.01596](https://arxiv.org/abs/1609.01596): sends the error straight to every layer. Both papers use
-#   this rule.
+#   [arXiv:1609.01596](https://arxiv.org/abs/1609.01596): sends the error straight to every layer. Lee & Kifer and
+#   Ohana et al. use this rule.
 # - Refinetti, d'Ascoli, Ohana & Goldt, "Align, then memorise: the dynamics of learning with feedback alignment", ICML
 #   2021, [arXiv:2011.12428](https://arxiv.org/abs/2011.12428). The paper gives a theory of the angles above and
 #   explains why convolutions do not align.
 # - Bartunov et al., "Assessing the scalability of biologically-motivated deep learning algorithms and architectures",
 #   NeurIPS 2018, [arXiv:1807.04587](https://arxiv.org/abs/1807.04587): shows where random feedback fails.
 # - Launay et al., "Direct feedback alignment scales to modern deep learning tasks and architectures", NeurIPS 2020,
-#   [arXiv:2006.12878](https://arxiv.org/abs/2006.12878): shows where it works.
+#   [arXiv:2006.12878](https://arxiv.org/abs/2006.12878): shows where DFA works.

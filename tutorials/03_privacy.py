@@ -13,10 +13,10 @@
 # protects each person in the data. You can choose the noise for a count so that such a promise holds, and test if a
 # given noise is enough. You can also compute how the promise becomes weaker if you publish many results.
 #
-# **Have this page open**: Berthier (2019), Section 2, pages 8 to 15. It goes from histograms over randomised
-# response, Laplace and Gaussian noise to total variation and Rényi. These eight pages contain most of what the other
-# papers assume as known. This tutorial begins with the example of the report, a survey with a coin, and uses it up to
-# the last definition.
+# **Have this page open**: Berthier (2019), Section 2, pages 8 to 15. The topics of this section are histograms,
+# randomised response, Laplace and Gaussian noise, total variation and the Rényi divergence. These eight pages contain
+# most of the definitions that the other papers assume as known. This tutorial begins with the example of the report,
+# a survey with a coin, and uses this example up to the last definition.
 #
 # You need to know what a probability is, and logarithms. This page does not use neural networks.
 #
@@ -60,14 +60,17 @@ print(f"share of yeses:           {answers.mean():.3f}")
 print(f"corrected share of yeses: {rr.debiased_mean(answers, truth=0.5):.3f}")
 
 # %% [markdown]
-# There are about 400 yeses. Of the 300 people who copied, the first coin tells 150 to be truthful. The first coin
-# sends 500 people to the second coin, and half of these say yes. Any single yes may come from the coin. Still we can
-# estimate the share. We subtract the quarter of answers that are a yes from the second coin. Then we divide by the
-# probability $p$ of a truthful answer (`truth` in the code), here $p = 1/2$.
+# There are about 400 yeses. On average, the first coin tells 150 of the 300 people who copied to be truthful. The
+# first coin sends 500 of the 1,000 people to the second coin, and 250 of these 500 say yes. Any single yes may come
+# from the second coin. But we can estimate the share of people who copied. A quarter of all answers are yeses from
+# the second coin, so we subtract 1/4 from the share of yeses. Then we divide by the probability $p$ of a truthful
+# answer (`truth` in the code), here $p = 1/2$.
 #
 # In return, the estimate has a variance. If all 1,000 people answered truthfully, we would know the share exactly.
-# With the coins, the variance for $n$ people is $(1 - p^2) / (4 p^2 n)$. The next cell makes four hundred such
-# surveys and compares their standard deviation with the root of this formula:
+# Consider one person with a fixed true answer. The person's answer in the survey is a yes with probability
+# $(1 + p)/2$ or $(1 - p)/2$, so the variance of the answer is $(1 - p^2)/4$. The estimate averages the answers of $n$
+# people and divides by $p$. So the variance of the estimate is $(1 - p^2) / (4 p^2 n)$. The next cell makes four
+# hundred such surveys and compares the standard deviation of their estimates with the root of this formula:
 
 # %%
 surveys = [rr.randomised_response(bits, truth=0.5, rng=rng) for _ in range(400)]
@@ -82,31 +85,31 @@ ax.plot(t, normal, "k", label="normal, std by formula")
 ax.axvline(0.3, color="gray", ls=":")
 ax.set(xlabel="estimated share", ylabel="density", title="1,000 people, p = 1/2")
 ax.legend()
-# In words: A histogram of 400 estimated shares. It is bell-shaped about the true 0.3 and follows the normal curve
-# that the formula gives.
+# In words: A histogram of 400 estimated shares. The histogram is bell-shaped around the true share 0.3 and follows
+# the normal curve that the formula gives.
 plt.show()
 print(f"std of the surveys {np.std(shares):.4f}, by the formula {std:.4f}")
 
 # %% [markdown]
 # ## What the coin protects
 #
-# Suppose that somebody sees my answer. It is yes with probability 3/4 if I copied, and 1/4 if I did not. So a yes
-# makes "you did" three times as likely as before, compared with "you did not". No answer can change these odds by a
-# larger factor. This factor is the core of the definition. The definition also says which two worlds we compare. In
-# the first world the data are as they are. In the second world only my record is different.
+# Suppose that somebody sees my answer. My answer is yes with probability 3/4 if I copied, and with probability 1/4 if
+# I did not copy. So a yes multiplies the odds of "you did" to "you did not" by 3, and a no divides these odds by 3.
+# The definition of privacy bounds this factor. The definition also states which two worlds we compare. In the first
+# world, the data are as they are. In the second world, only my record is different.
 #
 # ### Neighbours
 #
 # A data set is the histogram $x$ of its records, with $x_j$ records of kind $j$
 # ({ref}`berthier2019:def-hist <berthier2019-def-hist>`). Two data sets are **neighbours**, $x \sim y$, if they differ
-# in one record. There are two ways to define this, and they are not the same:
+# in one record. There are two definitions of "differ in one record":
 #
 # $$\textbf{add-remove:}\quad \|x - y\|_1 = \sum_j |x_j - y_j| = 1 \qquad\quad
 # \textbf{replace-one:}\quad \|x - y\|_1 = 2,\; \sum_j x_j = \sum_j y_j$$
 #
 # With add-remove, a record is in the data set or not. With replace-one, a record has another value, and everybody
 # knows the number of records. **Predict**: two people did not copy and one did. How many neighbours does this data
-# set have, in each of the two ways?
+# set have, under each of the two definitions?
 
 # %%
 for adjacency in ("add-remove", "replace-one"):
@@ -115,14 +118,14 @@ for adjacency in ("add-remove", "replace-one"):
     print(f"{adjacency:12} [2, 1] has {found}, at the distance {apart}")
 
 # %% [markdown]
-# With add-remove, one record of either kind comes or goes, so there are four neighbours. With replace-one, a record
-# of one kind becomes a record of the other kind, so there are two. Our survey uses replace-one, because everybody
-# answers, with a yes or a no.
+# With add-remove, one record of either kind is added or removed, so there are four neighbours. With replace-one, a
+# record of one kind becomes a record of the other kind, so there are two. Our survey uses replace-one, because
+# everybody answers, with a yes or a no.
 #
-# Training uses a third relation, **zero-out** ({ref}`ours:zero-out <ours-zero-out>`). Two neighbours have the same
-# number of records. In one of them, a blank record takes the place of a record, and the blank adds exactly 0 to every
-# sum. So zero-out hides whether a record took part, as add-remove does. It does not hide the number of records, which
-# is public.
+# Private training can use a third definition, **zero-out** ({ref}`ours:zero-out <ours-zero-out>`). Two neighbours
+# have the same number of records. In one of the two data sets, a blank record takes the place of a record, and the
+# blank record adds exactly 0 to every sum. So zero-out hides whether a record took part, as add-remove does. Zero-out
+# does not hide the number of records, which is public.
 #
 # ### The definition
 #
@@ -131,22 +134,24 @@ for adjacency in ("add-remove", "replace-one"):
 #
 # $$\Pr[A(x) \in S] \le e^{\epsilon} \Pr[A(y) \in S] + \delta$$
 #
-# "All neighbours" includes both orders, $x$ on the left and $y$ on the left. A mechanism is $\epsilon$-private if it
-# is $(\epsilon, 0)$-private. To replace a record is to remove it and then to add another one. The two factors
-# $e^\epsilon$ multiply to $e^{2\epsilon}$. So a mechanism that is $\epsilon$-private for add-remove is
-# $2\epsilon$-private for replace-one. If an $\epsilon$ is stated without its neighbours, it can be wrong by a factor
-# of two ({doc}`05_sensitivity` discusses this again).
+# "All neighbours" includes both orders of two neighbours, so the inequality also holds with $x$ and $y$ exchanged. A
+# mechanism is $\epsilon$-private if it is $(\epsilon, 0)$-private. To replace a record is to remove this record and
+# then to add another record. The two factors $e^\epsilon$ multiply to $e^{2\epsilon}$. So a mechanism that is
+# $\epsilon$-private for add-remove is $2\epsilon$-private for replace-one. Therefore an $\epsilon$ without a
+# definition of neighbours leaves open a factor of two (tutorial {doc}`05_sensitivity` discusses this factor again).
 #
 # The survey outputs 1,000 answers. The answers of the other 999 people have the same distribution in both worlds, so
-# their probabilities cancel. Therefore we look at my answer alone. At $\delta = 0$ the coin has $\epsilon = \log 3$.
-# For a smaller $\epsilon$, or for another mechanism, we can ask how much $\delta$ is needed. Let $P$ and $Q$ be the
-# distributions of the output on the two neighbours, with the probabilities $P_s$ and $Q_s$ of an output $s$. The
-# answer is a sum over outputs:
+# their probabilities cancel. Therefore we consider only my answer. At $\delta = 0$ the coin has $\epsilon = \log 3$.
+# For a smaller $\epsilon$, or for another mechanism, we can ask which $\delta$ is needed. Let $P$ and $Q$ be the
+# distributions of the output on two neighbours, with the probabilities $P_s$ and $Q_s$ of an output $s$. The least
+# $\delta$ for $P$ on the left and $Q$ on the right is a sum over outputs:
 #
 # $$\delta(\epsilon) = \max_S \big(P(S) - e^\epsilon Q(S)\big)
 # = \sum_s \max(P_s - e^\epsilon Q_s,\, 0)$$
 #
-# The worst set $S$ contains the outputs with $P_s > e^\epsilon Q_s$.
+# The worst set $S$ contains the outputs with $P_s > e^\epsilon Q_s$. The mechanism needs the larger one of the two
+# values of $\delta$, for $(P, Q)$ and for $(Q, P)$. For the coin, both values are equal. The function
+# $\delta(\epsilon)$ is called the **hockey-stick divergence** of $P$ from $Q$, in the code `hockey_stick`.
 
 # %%
 yes, no = rr.randomised_response_laws(truth=0.5)
@@ -168,8 +173,8 @@ right.semilogy(
 )
 right.set(xlabel="ε", ylabel="error of the share (std)")
 right.set_title("Error with 1,000 people")
-# In words: Left, the least delta over epsilon for three coins: each falls in a curve to 0. Right, the error of the
-# share over epsilon: the error is larger for a smaller epsilon.
+# In words: Left, the least delta over epsilon for three coins. Each curve falls to 0. Right, the standard deviation
+# of the share over epsilon. It is larger for a smaller epsilon.
 plt.show()
 
 # %% [markdown]
@@ -179,10 +184,14 @@ plt.show()
 #
 # ## Laplace: trust somebody, and add the noise once
 #
-# Suppose that one trusted person counts the true yeses and adds noise to the count. Then less noise is needed. One
-# record changes a count by at most 1. Laplace noise of scale $1/\epsilon$ makes the count $\epsilon$-private
-# ({ref}`berthier2019:prop2.1 <berthier2019-prop2-1>`). **Predict**: at $\epsilon = \log 3$, by what factor is the
-# error smaller than the coin's?
+# Suppose that one trusted person counts the true yeses, adds noise to the count and publishes the result. Then less
+# noise is needed. The Laplace distribution of scale $b$ has the density $e^{-|t|/b} / (2b)$ and the standard
+# deviation $\sqrt 2\, b$. One record changes the count by at most 1, so it changes $|t|/b$ by at most $1/b$. So the
+# density changes by a factor of at most $e^{1/b}$. Therefore Laplace noise of scale $b = 1/\epsilon$ makes the count
+# $\epsilon$-private ({ref}`berthier2019:prop2.1 <berthier2019-prop2-1>`).
+#
+# The trusted person divides the noisy count by 1,000 to estimate the share. **Predict**: at $\epsilon = \log 3$, by
+# what factor is the standard deviation of this share smaller than 0.0274, the standard deviation with coins?
 
 # %%
 eps = np.log(3)
@@ -190,12 +199,13 @@ b = classic.laplace_scale(l1_sensitivity=1, epsilon=eps)
 count = np.full(5, 300)
 released = classic.laplace_mechanism(count, l1_sensitivity=1, epsilon=eps, rng=rng)
 print("five releases of the count 300:", released.round(1))
-print(f"error of the share: {np.sqrt(2) * b / 1000:.5f} by Laplace, {std:.4f} by coins")
+print(f"standard deviation of the share: {np.sqrt(2) * b / 1000:.5f} by Laplace, {std:.4f} by coins")
 
 # %% [markdown]
-# For a thousand people, the error is more than twenty times smaller. The noise of the coins grows with $\sqrt n$, and
-# the Laplace noise does not grow. Why do we use Laplace noise? Plot the logarithm of the ratio of the two densities,
-# with a record and without it:
+# For a thousand people, the standard deviation is more than twenty times smaller. In the count, the noise of the
+# coins grows with $\sqrt n$, and the Laplace noise does not depend on $n$. Why do we use Laplace noise? The next cell
+# plots the **privacy loss**: the logarithm of the ratio of the density without my record to the density with my
+# record. The picture also shows Gaussian noise, which the next section explains.
 
 # %%
 sigma = classic.gaussian_scale(epsilon=eps, delta=1e-5, l2_sensitivity=1)
@@ -218,19 +228,24 @@ right.set(xlabel="released count - count without me", ylabel="log ratio")
 right.set_title("Privacy loss")
 right.legend()
 # In words: Left, densities of the released count for two neighbours: a pair of pointed Laplace curves and a pair of
-# Gaussian bells. Right, their log ratio. Laplace's stays between two dotted lines. That of Gauss is straight and
-# crosses them.
+# Gaussian bells. Right, the log ratio of each pair. The log ratio of Laplace stays between two dotted lines. The log
+# ratio of Gauss is a straight line and crosses the dotted lines.
 plt.show()
 
 # %% [markdown]
-# Laplace's log ratio stays between $\pm\epsilon$, like the coin's. The Gaussian's log ratio is a straight line. Far
-# out it exceeds any bound, but such outputs are rare. The number $\delta$ covers these rare outputs.
+# The privacy loss of Laplace noise stays between $-\epsilon$ and $\epsilon$, like the privacy loss of the coin. The
+# privacy loss of Gaussian noise is a straight line. Far from the centre, this line exceeds any bound, but such
+# outputs are rare. The number $\delta$ covers these rare outputs.
 #
 # ## Gauss, and a formula that one should not use for large $\epsilon$
 #
 # Textbooks give $\sigma = \sqrt{2 \log(1.25/\delta)}\, S_2 / \epsilon$, where $S_2$ is the largest change of the
-# result (in the l2 norm) that one record causes. They add the condition $\epsilon < 1$, and the report does not
-# ({ref}`berthier2019:prop2.2 <berthier2019-prop2-2>`). The exact $\delta$ has a closed form, so we can compare:
+# result (in the l2 norm) that one record causes. The textbooks add the condition $\epsilon < 1$, and the report omits
+# this condition ({ref}`berthier2019:prop2.2 <berthier2019-prop2-2>`). For $S_2 = 1$, the exact $\delta$ of Gaussian
+# noise is $\Phi\big(\frac{1}{2\sigma} - \epsilon\sigma\big) - e^\epsilon \Phi\big(-\frac{1}{2\sigma} -
+# \epsilon\sigma\big)$, with the standard normal distribution function $\Phi$. The function `hockey_stick_gaussian`
+# computes this $\delta$ from $\epsilon$ and the noise multiplier $\sigma / S_2$. The next cell compares the exact
+# $\delta$ with the promised $\delta$:
 #
 # (shown-berthier2019-prop2-2)=
 
@@ -250,13 +265,13 @@ ax.set(xlabel="ε", ylabel="exact δ / promised δ")
 ax.set_title("Noise by the textbook's formula")
 ax.legend()
 # In words: Exact over promised delta against epsilon, for three promises. The ratio is below 1 for small epsilon.
-# From some epsilon on it is above the dotted line at 1. For a smaller delta this epsilon is larger.
+# From some epsilon on, the ratio is above the dotted line at 1. For a smaller delta, this epsilon is larger.
 plt.show()
 
 # %% [markdown]
-# For small $\epsilon$ the formula adds more noise than needed. Above the dotted line the formula does not satisfy its
-# promise. `classic.gaussian_scale` instead computes the least noise that satisfies the promise, for every $\epsilon$.
-# `classic.classical_gaussian_scale` refuses an $\epsilon$ beyond 1.
+# For small $\epsilon$, the formula adds more noise than needed. Where a curve is above the dotted line, the noise is
+# too small for the promise. `classic.gaussian_scale` computes the least noise that satisfies the promise, for every
+# $\epsilon$. `classic.classical_gaussian_scale` uses the textbooks' formula and refuses an $\epsilon$ above 1.
 #
 # How small must $\delta$ be? Consider the mechanism that picks one of $n$ records at random and prints it. This
 # mechanism is $(0, 1/n)$-private ({ref}`berthier2019:rem-release-one <berthier2019-rem-release-one>`):
@@ -272,14 +287,16 @@ print("delta at epsilon = 0:", divergences.hockey_stick(with_me, without_me, eps
 # ## Privacy as a test
 #
 # At $\epsilon = 0$ the least $\delta$ is the **total variation** $TV$, the largest difference $|P(S) - Q(S)|$
-# ({ref}`berthier2019:def-tv <berthier2019-def-tv>`). For the coin the total variation is $p$. The total variation
-# says how well a test can tell two neighbours apart. A fair coin chooses one of two neighbours. You see the output
-# and say which neighbour it was. Your best answer is the neighbour under which this output is more likely. This
-# answer is right with probability $\frac12 + \frac12 TV$ ({ref}`berthier2019:lecam <berthier2019-lecam>`). For the
-# survey with $p = 1/2$, this is more than a half. So privacy limits what somebody can infer about one person, but the
-# inference remains possible. A paper on photonic training says that it is impossible
-# ({ref}`ohana2021:dp-impossible <ohana2021-dp-impossible>`). This is true only for $\epsilon = \delta = 0$. The
-# survey is a counterexample:
+# ({ref}`berthier2019:def-tv <berthier2019-def-tv>`). For the coin, the total variation is $p$. The total variation
+# measures how well a test can tell two neighbours apart. Suppose that a fair coin chooses one of two neighbours. You
+# see the output of the mechanism on this neighbour, and you guess the neighbour. Your best guess is the neighbour
+# under which this output is more likely. This guess is right with probability $\frac12 + \frac12 TV$
+# ({ref}`berthier2019:lecam <berthier2019-lecam>`).
+#
+# For the survey with $p = 1/2$, the guess is right with probability 3/4. So privacy limits what somebody can infer
+# about one person, but the inference remains possible. Ohana et al., in a paper on photonic training, say that this
+# inference is impossible ({ref}`ohana2021:dp-impossible <ohana2021-dp-impossible>`). Their sentence is true only for
+# $\epsilon = \delta = 0$. The survey is a counterexample:
 #
 # (shown-ohana2021-dp-impossible)=
 
@@ -291,9 +308,14 @@ print("answer to (no, yes):", test, " errors:", wrong)
 print("right:", 1 - sum(wrong) / 2, "=", testing.success(tv_coin))
 
 # %% [markdown]
-# You may also prefer to accuse rarely. Each choice gives one point. All points together are the **ROC curve**, which
-# shows the share $f$ of the guilty that you find at each rate $a$ of false accusations. For a mechanism that is
-# $(\epsilon, \delta)$-private, the definition in both orders gives two lines that the curve cannot exceed:
+# You may want a test that accuses rarely. Call a case guilty if the data are $x$, which contain my record, and
+# innocent if the data are the neighbour $y$. The test accuses after some outputs and acquits after the others. It
+# finds the share $f = \Pr[\text{accuse} \mid x]$ of the guilty cases, and its rate of false accusations is
+# $a = \Pr[\text{accuse} \mid y]$. The **ROC curve** shows the largest possible $f$ for each $a$.
+#
+# For a mechanism that is $(\epsilon, \delta)$-private, the curve has two upper bounds. The definition for the set of
+# outputs "accuse" gives the first bound. The definition for the set "acquit", with $y$ on the left, gives the second
+# bound:
 #
 # $$f \le e^\epsilon a + \delta \qquad\text{and}\qquad 1 - f \ge e^{-\epsilon} (1 - \delta - a)$$
 
@@ -310,36 +332,40 @@ ax.set(xlabel="false accusations", ylabel="found", aspect="equal")
 ax.set_title("What a test can reach")
 ax.legend(loc="lower right", fontsize=8)
 # In words: Found records over false accusations. The coin's curve touches the corner of the grey area that log 3
-# forbids. The Gaussian with noise 1 crosses into it. The Gaussian with noise 3 stays nearer to the diagonal of
-# guessing.
+# forbids. The curve of Gaussian noise 1 crosses into the grey area. The curve of Gaussian noise 3 is nearer to the
+# diagonal of guessing.
 plt.show()
 print(f"area under the curve of the coin: {testing.auc_of_laws(no, yes)}")
 
 # %% [markdown]
-# No mechanism with $\epsilon = \log 3$ and $\delta = 0$ can leave the white region. The coin reaches the corner of
-# this region, so no mechanism with this $\epsilon$ can reveal more than the coin. The Gaussian at $\sigma = 1$ enters
-# the grey region at both ends. The Gaussian at $\sigma = 3$ enters it too, nearer to the corners. So neither has an
-# $\epsilon$ without a $\delta$. In {doc}`12_auditing` you play this game against real mechanisms.
+# For a mechanism with $\epsilon = \log 3$ and $\delta = 0$, the curve stays in the white region. The coin's curve
+# reaches the corner of this region. So no mechanism with this $\epsilon$ and $\delta = 0$ can reveal more than the
+# coin. The area under the coin's curve is 0.75. Take a random guilty and a random innocent case. With probability
+# 0.75, the guilty case has the more suspicious answer (a tie counts as a half). The curve of Gaussian noise with
+# $\sigma = 1$ enters the grey region at both ends. The curve with $\sigma = 3$ also enters the grey region, nearer to
+# the corners. So Gaussian noise needs a $\delta$ above 0. In tutorial {doc}`12_auditing` you run such tests against
+# real mechanisms.
 #
 # ## What $\epsilon = 1$, 3 and 8 mean to one person
 #
-# Networks are published with such epsilons ({doc}`04_accounting`, {doc}`15_which_rule`). What do they mean for me if
-# my record is in the data? Let $x$ be the data with my true record, and $y$ the same data with another record in its
-# place. Suppose that somebody has odds for $x$ compared with $y$. When they see the output $s$, Bayes' rule
-# multiplies their odds by $\Pr[A(x) = s] / \Pr[A(y) = s]$. This factor is at most $e^\epsilon$ and at least
-# $e^{-\epsilon}$:
+# Networks are published with such epsilons ({doc}`04_accounting`, {doc}`15_which_rule`). What do these epsilons mean
+# for me if my record is in the data? Let $x$ be the data with my true record, and $y$ the same data with another
+# record in place of mine. Suppose that somebody has odds of $x$ to $y$. When they see the output $s$, Bayes' rule
+# multiplies their odds by $\Pr[A(x) = s] / \Pr[A(y) = s]$. For $\delta = 0$, this factor is at most $e^\epsilon$ and
+# at least $e^{-\epsilon}$:
 #
 # $$\frac{\Pr[x \mid s]}{\Pr[y \mid s]}
 # = \frac{\Pr[x]}{\Pr[y]} \cdot \frac{\Pr[A(x) = s]}{\Pr[A(y) = s]}
 # \le \frac{\Pr[x]}{\Pr[y]}\; e^{\epsilon}$$
 #
-# Suppose that their probability before is 10 %. We compute three numbers. The first is their largest probability
-# afterwards. The second is how often the best test is right about me. The third is how often a test finds me if it
-# may accuse only one innocent person in a hundred. We do so for the worst mechanism that the promise allows, which is
-# a coin with this $\epsilon$. Then we do the same for Gaussian noise. The Gaussian noise has the least size that
-# satisfies the same promise at $\delta = 10^{-5}$.
+# Suppose that their probability of $x$ is 10 % before they see the output. For each $\epsilon$, we compute three
+# numbers. The first number is the largest probability of $x$ after they see the output. The second number is the
+# probability that the best test is right about me. The third number is the probability that a test finds me if the
+# test may accuse only one innocent person in a hundred. We compute the three numbers for the worst mechanism that the
+# promise allows, which is a coin with this $\epsilon$. Then we compute the second and the third number for the least
+# Gaussian noise that satisfies the same promise at $\delta = 10^{-5}$.
 #
-# **Predict before you run**: for which of the three epsilons can somebody be nearly sure?
+# **Predict before you run**: for which of the three epsilons can somebody be nearly sure that the data are $x$?
 
 # %%
 print("            worst mechanism of this epsilon          Gauss, same epsilon, delta 1e-5")
@@ -366,33 +392,41 @@ ax.loglog(a, a, "k:", label="guessing")
 ax.axvline(0.01, color="gray", lw=0.8)
 ax.set(xlabel="false accusations", ylabel="found", ylim=(1e-5, 1.1))
 ax.legend(fontsize=7, loc="lower right")
-# In words: Found records over false accusations on log scales, for epsilon 1, 3 and 8. The dashed curves of what
-# epsilon allows lie far above those of Gaussian noise with the same epsilon. Guessing is the diagonal.
+# In words: Found records over false accusations on log scales, for epsilon 1, 3 and 8. For each epsilon, the dashed
+# curve shows the most that epsilon allows. It lies far above the curve of Gaussian noise with this epsilon. Guessing
+# is the diagonal.
 plt.show()
 
 # %% [markdown]
-# The promise of **1** is easy to explain. It multiplies odds by at most 2.7. A test that may accuse one innocent
-# person in a hundred finds me at most 2.7 times in a hundred. A promise of **3** allows a suspicion of 10 % to become
-# 69 %. A promise of **8** by itself is nearly empty. It allows 10 % to become 99.7 %, and a test may be right 9,997
-# times in 10,000.
+# A promise of $\epsilon = 1$ is easy to explain. The output multiplies odds by at most 2.7. A test that may accuse
+# one innocent person in a hundred finds me at most 2.7 times in a hundred. A promise of $\epsilon = 3$ allows a
+# suspicion of 10 % to become 69 %. A promise of $\epsilon = 8$ by itself is nearly empty. This promise allows a
+# suspicion of 10 % to become 99.7 %, and a test may be right 9,997 times in 10,000.
 #
 # The right half of the table explains why an $\epsilon$ of 8 is used nevertheless. Gaussian noise with this
-# $\epsilon$ is better than the worst case. A test finds one person in four at 1 % of false accusations, not all of
-# them. This is a fact about this noise and this test. It holds for one Gaussian release, and for many Gaussian
-# releases that together equal this one. The promise does not include it, because the number 8 alone does not tell
-# which of the two curves is yours. On logarithmic axes the two curves touch far to the left, where accusations are
-# rarest (for 8 left of the picture). The outputs that $\delta$ covers lie in this corner. If somebody learns a fact
-# about **all** people, this is no breach, whatever the odds. For example, that smoking causes cancer harms a smoker,
-# but the fact would be learned without my record too.
+# $\epsilon$ protects people better than the worst mechanism. At 1 % of false accusations, a test finds one person in
+# four. With the worst mechanism, a test finds nearly everybody. The smaller share is true for one Gaussian release,
+# and for many Gaussian releases that together are equivalent to this release. But the promise $\epsilon = 8$ does not
+# include the smaller share. The number 8 alone does not tell whether the mechanism is the worst one or Gaussian
+# noise.
+#
+# For each $\epsilon$, the dashed and the solid curve touch at a very small rate of false accusations, because the
+# Gaussian noise is the least that satisfies the promise. For $\epsilon = 1$, this rate is $6 \cdot 10^{-5}$. For 3
+# and 8, this rate is below $10^{-5}$, to the left of the picture. The test at this point accuses only after the rare
+# outputs that $\delta$ covers.
+#
+# If somebody learns a fact about **all** people, privacy is not violated, even if this fact changes their odds about
+# me. For example, the fact that smoking causes cancer can harm a smoker. But people would learn this fact without the
+# smoker's record too.
 #
 # ## A density is not a probability
 #
 # How much Laplace noise keeps the total variation below $\delta$? If one record moves the query by 1, Laplace noise
 # of scale $b$ has the total variation $1 - e^{-1/(2b)}$. For a large scale this is about $1/(2b)$. Proposition 2.4
-# bounds the gap of two **densities** and uses it as the total variation
-# ({ref}`berthier2019:prop2.4 <berthier2019-prop2-4>`). Its printed scale $b$ is proportional to $\delta^{-1/2}$.
-# **Predict** the slopes of the two lines in the next picture, which shows the true total variation over the promised
-# $\delta$ on logarithmic axes.
+# bounds the difference of two **densities** and uses this bound as the total variation
+# ({ref}`berthier2019:prop2.4 <berthier2019-prop2-4>`). The printed scale $b$ is proportional to $\delta^{-1/2}$. The
+# next picture shows the true total variation over the promised $\delta$ on logarithmic axes, for the printed $b$ and
+# for a corrected $b$. **Predict** the slopes of these two lines.
 #
 # (shown-berthier2019-prop2-4)=
 
@@ -411,36 +445,41 @@ ax.loglog(deltas, deltas, "k:", label="as promised")
 ax.set(xlabel="promised δ", ylabel="true total variation")
 ax.set_title("Laplace noise, one record moves the query by 1")
 ax.legend()
-# In words: True total variation over the promised one. For small delta, the report's scale lies far above the dotted
-# line of the promise, with half its slope. The corrected scale is on the line.
+# In words: True total variation over the promised one. For small delta, the line of the report's scale lies far above
+# the dotted line of the promise, and its slope is half as large. The line of the corrected scale is the dotted line.
 plt.show()
 at = total_variation.claimed_laplace_tv_scale(l1_sensitivity=1, delta=0.005)
 print(f"promised 0.005, true {total_variation.laplace_tv(l1_sensitivity=1, scale=at):.4f}")
 
 # %% [markdown]
-# The slope is 1/2 where 1 is promised. At $\delta = 0.005$ the true value is ten times too large, and for smaller
-# $\delta$ the factor is larger. A density has a unit, one over the unit of the query, and a probability has none. So
-# a formula that mixes the two changes with the unit.
+# For the printed $b$, the slope is 1/2 at small $\delta$. The promise has the slope 1, like the corrected $b$. At
+# $\delta = 0.005$, the true total variation is ten times as large as promised, and for smaller $\delta$ the factor is
+# larger. A density has a unit, one over the unit of the query, and a probability has no unit. So if a formula uses a
+# density as a probability, its result depends on the unit.
 #
 # The report composes Gaussian releases by the root of the sum of squares of their $\delta_i$, and says that this
 # "holds only for Gaussian noise" ({ref}`berthier2019:gauss-tv-only <berthier2019-gauss-tv-only>`). Here $\delta_i$ is
-# not the total variation of release $i$, but a bound on it. The proof uses the Kullback-Leibler divergence
+# not the total variation of release $i$, but a bound on this total variation. For Gaussian noise $\sigma$ and the
+# sensitivity $S_2$, the report uses $\delta_i = S_2 / (2 \sigma)$. The proof uses the Kullback-Leibler divergence
 # $KL(P \,\|\, Q) = \sum_s P_s \log (P_s / Q_s)$ and three facts. First, the divergences $KL_i$ of the releases add
 # up. Second, Pinsker's inequality $TV \le \sqrt{KL / 2}$ holds for all distributions. Third, $KL_i \le 2 \delta_i^2$
-# for each release. Together they give
+# for each release. For example, a Gaussian release has $KL_i \le S_2^2 / (2 \sigma^2) = 2 \delta_i^2$. Together, the
+# three facts give
 #
 # $$TV \text{ of all releases} \;\le\; \sqrt{\tfrac12 \textstyle\sum_i KL_i} \;\le\; \sqrt{\textstyle\sum_i
 # \delta_i^2} .$$
 #
 # Only the third fact depends on the noise. For any noise with a known divergence, we can choose
-# $\delta_i = \sqrt{KL_i / 2}$, and then the third fact holds. **Predict** for two Laplace releases of scale 3: is the
-# true total variation near the value of the rule, or far below it?
+# $\delta_i = \sqrt{KL_i / 2}$, and then the third fact holds. We apply the root of the sum of squares to two Laplace
+# releases of scale 3. **Predict**: is the true total variation larger or smaller than this root, and by more or by
+# less than a half?
 #
 # (shown-berthier2019-gauss-tv-only)=
 
 # %%
-at = (np.arange(-6000, 6000) + 0.5) / 100  # the middle of small intervals
-here, there = np.exp(-abs(at) / 3) / 600, np.exp(-abs(at - 1) / 3) / 600  # their probabilities on neighbours
+at = (np.arange(-6000, 6000) + 0.5) / 100  # the middle of each small interval
+# the probabilities of these intervals on two neighbours
+here, there = np.exp(-abs(at) / 3) / 600, np.exp(-abs(at - 1) / 3) / 600
 each = np.sqrt(np.sum(here * np.log(here / there)) / 2)
 both = abs(np.outer(here[2000:-2000], here[2000:-2000]) - np.outer(there[2000:-2000], there[2000:-2000])).sum() / 2
 print(f"two releases: rule {total_variation.compose_gaussian_tv([each, each]):.4f}, true {both:.4f}")
@@ -448,22 +487,24 @@ true = total_variation.laplace_tv(l1_sensitivity=1, scale=3)
 print(f"one release: delta_i {each:.4f}, true {true:.4f}; KL {2 * each**2:.4f}, 2 TV^2 {2 * true**2:.4f}")
 
 # %% [markdown]
-# The rule holds, and the true value is about a quarter smaller. You can use the sum of squares for every noise with a
-# known divergence. The second line shows why $\delta_i$ must not be the total variation itself: $KL$ is larger than
-# $2\, TV^2$, so the third fact would fail.
+# The rule holds. The true total variation is about a quarter smaller than the value of the rule. You can use the sum
+# of squares for every noise with a known divergence. The second line of the output shows why $\delta_i$ must not be
+# the total variation itself. For one release, $KL$ is larger than $2\, TV^2$, so the third fact would be false.
 #
 # ## Many answers
 #
 # I answer the survey every week, each time with a fresh coin of $\epsilon = 0.1$. What is my $\epsilon$ after $k$
-# weeks? The sum $k\epsilon$ is always right. But the sum assumes that in every week I give the answer that reveals
-# most. This is rare. If we allow a small $\delta'$, $\epsilon$ grows only about like $\sqrt k$. Theorem 2.1
+# weeks? The sum $k\epsilon$ is always a valid $\epsilon$. But this sum assumes that the privacy loss is $+\epsilon$
+# in every week, so that each answer points to the truth. In nearly half of the weeks, my answer points away from the
+# truth, and the loss is $-\epsilon$. If we allow a small $\delta'$, then $\epsilon$ grows only about like $\sqrt k$.
+# Theorem 2.1
 # ({ref}`berthier2019:thm2.1 <berthier2019-thm2-1>`) says that $k$ answers, each $\epsilon$-private, are together
 # $(\epsilon', \delta')$-private with
 #
 # $$\epsilon' = \sqrt{2 k \log(1/\delta')}\; \epsilon + k \epsilon (e^\epsilon - 1) .$$
 #
 # The best possible value is a binomial sum, because the privacy loss depends only on how many of the $k$ answers are
-# the true one.
+# true.
 #
 # **Predict**: for which $k$ is the theorem better than the sum, at $\delta' = 10^{-5}$?
 
@@ -487,8 +528,8 @@ for (name, values), style in zip(ways.items(), (":", "-", "-", "k--"), strict=Tr
 ax.set(xlabel="answers k", ylabel="ε at δ = 1e-5")
 ax.set_title("Randomised responses of ε = 0.1")
 ax.legend()
-# In words: Epsilon over the number of answers. The sum grows fastest. Theorem 2.1 and the Rényi curve grow with the
-# root in the long run, and the Rényi curve is nearest to the dashed best possible one.
+# In words: Epsilon over the number of answers. The sum grows fastest. For many answers, Theorem 2.1 and the Rényi
+# curve grow with the square root. The Rényi curve is nearest to the dashed curve of the best possible epsilon.
 plt.show()
 print(f"Theorem 2.1 is smaller than the sum for k above {composition.advanced_pays_from(**slack):.1f}")
 for name, values in ways.items():
@@ -497,39 +538,41 @@ for name, values in ways.items():
 # %% [markdown]
 # ## Why Rényi
 #
-# The third curve is near the best possible one, and it is easy to compute. It uses the **Rényi divergence** of order
-# $\alpha > 1$ ({ref}`berthier2019:def2.2 <berthier2019-def2-2>`). The divergence of $k$ answers is exactly $k$ times
-# the divergence of one answer. Only then do we convert it to $\epsilon$, so $\epsilon$ itself grows more slowly than
-# $k$. With the privacy loss $\ell_s = \log(P_s / Q_s)$ of the output $s$, the divergence is
+# The curve "Rényi" is near the best possible curve, and it is easy to compute. It uses the **Rényi divergence** of
+# order $\alpha > 1$ ({ref}`berthier2019:def2.2 <berthier2019-def2-2>`). The divergence of $k$ answers is exactly $k$
+# times the divergence of one answer. We convert only the divergence of all $k$ answers to $\epsilon$, so $\epsilon$
+# grows more slowly than $k$. With the privacy loss $\ell_s = \log(P_s / Q_s)$ of the output $s$, the divergence is
 #
 # $$D_\alpha(P \,\|\, Q) = \frac{1}{\alpha - 1} \log \sum_s P_s^\alpha Q_s^{1 - \alpha}
 # = \frac{1}{\alpha - 1} \log \mathbb{E}_{s \sim P}\big[e^{(\alpha - 1) \ell_s}\big]$$
 #
-# (For densities, the sum becomes an integral.) The second form is an average of the privacy loss. A larger $\alpha$
-# gives more weight to large losses. The divergence goes from the plain average $\sum_s P_s \ell_s$ at $\alpha \to 1$,
-# which is $KL$, to the largest loss at $\alpha = \infty$, which is $\epsilon$. A mechanism is
-# $(\alpha, \rho(\alpha))$-Rényi-private if
+# (For densities, the sum becomes an integral.) The second form averages $e^{(\alpha - 1) \ell_s}$ over the outputs,
+# so a larger $\alpha$ gives more weight to large privacy losses. For $\alpha \to 1$, the divergence tends to the
+# plain average $\sum_s P_s \ell_s$, which is $KL$. For $\alpha \to \infty$, the divergence tends to the largest loss,
+# which is the $\epsilon$ for $\delta = 0$. A mechanism is $(\alpha, \rho(\alpha))$-Rényi-private if
 #
 # $$D_\alpha(A(x) \,\|\, A(y)) \le \rho(\alpha) \quad \text{for all neighbours } x \sim y$$
 #
-# The papers and tutorial 04 write $\epsilon(\alpha)$ for $\rho(\alpha)$. We use another letter here, because
-# $\epsilon$ stands next to it below.
+# The papers and tutorial 04 write $\epsilon(\alpha)$ for $\rho(\alpha)$. We use the letter $\rho$, because the next
+# formulas also contain the $\epsilon$ of $(\epsilon, \delta)$.
 #
 # Two properties make the divergence useful for accounting. The first property is that **it adds up**. The losses of
-# independent releases add, so their exponentials multiply, and so do the averages. The logarithm turns the product
-# into a sum ({ref}`berthier2019:rdp-comp <berthier2019-rdp-comp>`). The second property is that **it converts to**
-# $(\epsilon, \delta)$ ({ref}`berthier2019:prop2.7 <berthier2019-prop2-7>`). Split any set $S$ into the outputs with a
-# loss of at most $\epsilon$ and the others. Bound the others by Markov's inequality,
+# independent releases add up. So the exponentials of the losses multiply, and the averages of these exponentials
+# multiply too. The logarithm turns the product into a sum ({ref}`berthier2019:rdp-comp <berthier2019-rdp-comp>`). The
+# second property is that **it converts to** $(\epsilon, \delta)$
+# ({ref}`berthier2019:prop2.7 <berthier2019-prop2-7>`). Split any set $S$ into the outputs with a loss of at most
+# $\epsilon$ and the other outputs. Markov's inequality bounds the probability of the other outputs:
 #
-# $$P(S) \le e^\epsilon Q(S) + \Pr[\ell > \epsilon], \qquad
-# \Pr[\ell > \epsilon] \le \frac{\mathbb{E}_{s \sim P}[e^{(\alpha - 1) \ell_s}]}{e^{(\alpha - 1) \epsilon}}
+# $$P(S) \le e^\epsilon Q(S) + \Pr_{s \sim P}[\ell_s > \epsilon], \qquad
+# \Pr_{s \sim P}[\ell_s > \epsilon] \le \frac{\mathbb{E}_{s \sim P}[e^{(\alpha - 1) \ell_s}]}{e^{(\alpha - 1) \epsilon}}
 # \le e^{(\alpha - 1)(\rho(\alpha) - \epsilon)}$$
 #
 # Call the last expression $\delta$ and solve for $\epsilon$. The result is
-# $\epsilon = \rho(\alpha) + \frac{\log 1/\delta}{\alpha - 1}$ for every $\alpha$, so we can use the best $\alpha$.
+# $\epsilon = \rho(\alpha) + \frac{\log(1/\delta)}{\alpha - 1}$. This $\epsilon$ is valid for every $\alpha$, so we
+# can use the best $\alpha$.
 #
-# **Predict** the curves of one release each, of coin, Laplace and Gauss. Which curves are bounded, and what is the
-# bound?
+# **Predict** the Rényi divergence over $\alpha$ for one release of the coin, of Laplace noise and of Gaussian noise.
+# Which of the three curves are bounded, and what is the bound?
 
 # %%
 eps = np.log(3)
@@ -543,11 +586,11 @@ ax.axhline(eps, color="gray", ls=":", label="log 3")
 ax.set(xlabel="order α", ylabel="Rényi divergence, nats", ylim=(0, 2))
 ax.set_title("One release")
 ax.legend()
-# In words: Rényi divergence over the order. The coin and Laplace rise and level off at log 3. Gauss with noise 2 is a
-# straight line in the order that crosses log 3.
+# In words: Rényi divergence over the order. The coin and Laplace rise and level off at log 3. The curve of Gauss with
+# noise 2 is a straight line in the order and crosses log 3.
 plt.show()
 
-# At order 3, compute the definition as a sum over two answers and as an average of the loss. Compare with the curve:
+# At order 3, compute both forms of the definition, and compare the results with the curve:
 loss = np.log(yes / no)
 by_sum = np.log(np.sum(yes**3 * no ** (1 - 3.0))) / (3 - 1)
 by_loss = np.log(np.sum(yes * np.exp((3 - 1) * loss))) / (3 - 1)
@@ -555,65 +598,76 @@ by_curve = rr.randomised_response_curve([3.0], truth=0.5)[0]
 print(f"order 3: {by_sum:.12f} {by_loss:.12f} {by_curve:.12f}")
 
 # %% [markdown]
-# The curves of the coin and of Laplace end at their $\epsilon$, which is the divergence of order infinity. The curve
-# of Gauss has no bound. It is the line $\alpha / (2\sigma^2)$, the simplest of all curves. The next tutorial uses
-# this line to account for 5,850 steps. The page {doc}`threat_model` describes what such a promise covers for a whole
-# run.
+# The curves of the coin and of Laplace noise end at their $\epsilon$, which is the divergence of order infinity. The
+# curve of Gaussian noise has no bound. For sensitivity 1, this curve is the line $\alpha / (2\sigma^2)$ (tutorial
+# {doc}`04_accounting` checks this formula by integration). The next tutorial uses this line to compute the $\epsilon$
+# of 5,850 steps. The page {doc}`threat_model` describes what such a promise covers for a whole training.
 #
 # ## What you have learnt
 #
 # - A mechanism is $(\epsilon, \delta)$-private if one record changes the probability of any set of outputs by a
 #   factor of at most $e^\epsilon$, plus $\delta$.
-# - The coin with $p = 1/2$ has $\epsilon = \log 3$. An $\epsilon$ needs its neighbours: replace-one can double that
-#   of add-remove.
-# - Laplace noise needs no $\delta$. Gaussian noise needs one, well below $1/n$.
-# - Privacy limits every test. With $\epsilon = 1$ a suspicion multiplies its odds by at most 2.7, and $\epsilon = 8$
-#   alone promises nearly nothing.
-# - The epsilons of $k$ releases add up. Rényi divergences add up too, and converted to $(\epsilon, \delta)$ they grow
-#   only about like $\sqrt k$.
+# - The coin with $p = 1/2$ has $\epsilon = \log 3$. State each $\epsilon$ with the definition of neighbours. The
+#   $\epsilon$ for replace-one can be twice the $\epsilon$ for add-remove.
+# - Laplace noise needs no $\delta$. Gaussian noise needs a $\delta$, which must be well below $1/n$.
+# - Privacy limits every test. A promise of $\epsilon = 1$ means that the output multiplies odds by at most 2.7. A
+#   promise of $\epsilon = 8$ alone is nearly empty.
+# - The epsilons of $k$ releases add up. Rényi divergences add up too, but the $\epsilon$ that we compute from their
+#   sum grows only about like $\sqrt k$.
 #
 # ## Exercises
 #
+# Type the commands `nfa` and `pytest` in the folder of your clone (your copy of the project). `make test` installs
+# both commands. In each new terminal, first type `source .venv/bin/activate` ({doc}`usage`).
+#
 # 1. **Another coin.** The first coin shows heads with probability 0.2. Find $\epsilon$ with pencil and paper. How
-#    many people give the share to ±0.03 (one standard deviation)? Check: `rr.randomised_response_epsilon` and
-#    `rr.debiased_variance`. In the clone, run `pytest --eq berthier2019:rr`.
-# 2. **By counting.** Show $\epsilon = \log 3$ by a run. Draw 100,000 answers in each world, and divide the two shares
-#    of yes. How near to 3 is your ratio? Can you exclude 3.1? Check: the standard deviation of such ratios is 0.017.
-#    The tutorial {doc}`12_auditing` does this with an error bar.
+#    many people must answer if the estimated share should have a standard deviation of 0.03? Check:
+#    `rr.randomised_response_epsilon` and `rr.debiased_variance` compute both numbers. `pytest --eq berthier2019:rr`
+#    runs our tests of the survey.
+# 2. **By counting.** Estimate $e^\epsilon = 3$ by simulation. Draw 100,000 answers of people who copied and 100,000
+#    answers of people who did not copy. Divide the two shares of yeses. How near to 3 is your ratio? Can you exclude
+#    3.1? Check: the standard deviation of such ratios is 0.017. The tutorial {doc}`12_auditing` computes an interval
+#    for such an estimate.
 # 3. **Gauss by integral.** Compute $\delta$ at $\epsilon = 1$ and $\sigma = 2$ by `divergences.hockey_stick_density`,
 #    which takes the logarithms of two densities. Check:
 #    `gaussians.hockey_stick_gaussian(epsilon=1, noise_multiplier=2)`, 0.00683.
 # 4. **Which releases?** How many Gaussian releases with $\sigma = 20$ (sensitivity 1) fit into $\epsilon = 1$ at
-#    $\delta = 10^{-5}$? Count by Rényi, and exactly (they are one release with $\sigma / \sqrt k$). Check: `nfa
-#    epsilon --sampling none --adjacency replace-one --noise-multiplier 20 --steps 16 --delta 1e-5 --conversion
-#    mironov2017` is still below 1. With one step more it is not. If you name no conversion, a sharper one is used. It
-#    allows 24 releases in all, and `gaussians.epsilon_gaussian` allows 28.
+#    $\delta = 10^{-5}$? Count by Rényi, and exactly ($k$ releases are equivalent to one release with
+#    $\sigma / \sqrt k$). Check: `nfa epsilon --sampling none --adjacency replace-one --noise-multiplier 20 --steps 16
+#    --delta 1e-5 --conversion mironov2017` prints an $\epsilon$ below 1. With 17 steps, $\epsilon$ is above 1.
+#    (Without sampling, $\epsilon$ depends only on the noise multiplier, so add-remove gives the same $\epsilon$.) The
+#    sharper conversion `canonne2020` allows 24 releases. The exact computation allows 28 releases, by
+#    `gaussians.epsilon_gaussian` or by `nfa epsilon` without `--conversion`.
 # 5. **Post-processing.** Post-processing cannot weaken privacy ({ref}`berthier2019:prop2.3 <berthier2019-prop2-3>`).
-#    Map the outcomes of two distributions of your choice at random. Observe that total variation and Rényi divergence
-#    fall. Check: `nfa.papers.berthier2019.mechanisms.total_variation.apply_channel`.
+#    Choose two distributions and a channel, which maps outcomes at random. A channel is a matrix with one row for
+#    each old outcome, and each row is a distribution over the new outcomes. Apply the channel to both distributions.
+#    Check: the total variation and the Rényi divergence of the results are at most as large as before.
+#    `nfa.papers.berthier2019.mechanisms.total_variation.apply_channel` applies a channel.
 #
 # ## Three questions
 #
-# Answer each before you unfold it.
+# Answer each question before you unfold its answer.
 #
 # <details><summary>1. A mechanism is 1-private for add-remove. What is it for replace-one?</summary>
 #
-# It is 2-private. To replace a record is to remove one and add one, and the two factors $e^1$ multiply.
+# It is 2-private. To replace a record is to remove this record and to add another record, and the two factors $e^1$
+# multiply.
 #
 # </details>
 #
-# <details><summary>2. Randomised response with ε = log 3 says yes. You thought it as likely as not that the person
-# did. What now?</summary>
+# <details><summary>2. A person answers yes by randomised response with ε = log 3. Before, you thought that the person
+# copied with probability 1/2. What is this probability now?</summary>
 #
-# Your odds of 1 to 1 become 3 to 1, which is 75 %. This answer cannot tell you more, whatever else you know, if your
-# prior odds were right.
+# Your odds of 1 to 1 become 3 to 1, which is a probability of 75 %. No answer of this survey can multiply your odds
+# by more than 3, whatever else you know.
 #
 # </details>
 #
 # <details><summary>3. Why may δ not be 1/n?</summary>
 #
-# The mechanism that prints one record chosen at random is $(0, 1/n)$-private. Every run of it violates one person's
-# privacy completely. So a promise with $\delta = 1/n$ would allow "print one random record".
+# The mechanism that prints one record chosen at random is $(0, 1/n)$-private. Every run of this mechanism reveals one
+# person's record completely. So a promise with $\delta = 1/n$ would allow a mechanism that protects nobody whose
+# record is printed.
 #
 # </details>
 #
@@ -622,7 +676,7 @@ print(f"order 3: {by_sum:.12f} {by_loss:.12f} {by_curve:.12f}")
 # - Warner, "Randomized response: a survey technique for eliminating evasive answer bias", Journal of the American
 #   Statistical Association 60, 1965. The paper introduces the survey with a coin.
 # - Dwork & Roth, "The algorithmic foundations of differential privacy", Foundations and Trends in Theoretical
-#   Computer Science 9, 2014: the textbook of the field. Section 2 of the report follows it.
+#   Computer Science 9, 2014: the textbook of the field. Section 2 of the report follows this textbook.
 # - Wasserman & Zhou, "A statistical framework for differential privacy", JASA 105, 2010: privacy as a limit on tests.
 # - Mironov, "Rényi differential privacy", CSF 2017, [arXiv:1702.07476](https://arxiv.org/abs/1702.07476): the
 #   divergence that adds up.

@@ -10,13 +10,14 @@
 # # 04 Accounting: where 4.43 comes from
 #
 # After this page you can compute the $\epsilon$ of a training from its noise, its batch size and its number of steps.
-# Here $\epsilon$ is the number that a private training is published with: a smaller $\epsilon$ means that the result
-# depends less on any single record. You can list the assumptions behind such a number, and explain why two correct
-# proofs can give different numbers for the same training.
+# A private training is published with such an $\epsilon$. A smaller $\epsilon$ means that the result depends less on
+# any single record. You can list the assumptions behind an $\epsilon$, and explain why two correct proofs can give
+# different numbers for the same training.
 #
 # **Have this page open**: Lee & Kifer (2020), Figure 2, and the captions below it. The caption of the first picture
-# states $\epsilon = 4.43$. This one number describes 50 epochs of training on private images. This tutorial computes
-# it from one noisy step to the last digit. At every stage we ask what the number depends on.
+# states $\epsilon = 4.43$. This number is a guarantee for 50 epochs of training on private images. This tutorial
+# begins with one noisy step and computes the number to the last printed digit. At every stage, we ask what the number
+# depends on.
 #
 # You need to know what a mechanism and $(\epsilon, \delta)$ are ({doc}`03_privacy`). You need not train anything,
 # because an accountant (a function that computes $\epsilon$) never uses the data.
@@ -40,13 +41,15 @@ plt.rcParams.update({"figure.figsize": (7, 3.6), "figure.constrained_layout.use"
 plt.rcParams["axes.grid"] = True
 
 # %% [markdown]
-# ## One step, everybody in it
+# ## One step with all records in the batch
 #
 # A step releases the average of $m = 512$ clipped gradients plus noise of standard deviation $\sigma = 0.01$ on each
-# coordinate. How far can one record move this average? Suppose that any other value may replace the record's value,
-# and that a clip bounds what each record adds. Then one record moves the average by at most $S / m$ with $S = 3$.
+# coordinate. How far can one record move this average? Suppose that any other record may replace the record, and that
+# the clip bounds the norm of each record's gradient. Then one record moves the average by at most $S / m$ with
+# $S = 3$.
 #
-# Only the ratio of the noise and this movement matters. It is the **noise multiplier** $z = \sigma m / S$.
+# For privacy, only the ratio of the noise $\sigma$ to this distance $S / m$ matters. This ratio is the **noise
+# multiplier** $z = \sigma m / S$.
 
 # %%
 n, m, S, sigma, delta = 60_000, 512, 3.0, 0.01, 1e-5
@@ -54,7 +57,8 @@ z = sigma * m / S
 print(f"noise multiplier z = {z:.4f}")
 
 # %% [markdown]
-# Take two Gaussians at a distance $\Delta$. Their Rényi divergence of order $\alpha$ is $\alpha / (2 z^2)$
+# Take two Gaussians with the standard deviation $\sigma$ and means at the distance $\sigma / z$. Their Rényi
+# divergence of order $\alpha$ is $\alpha / (2 z^2)$
 # ({ref}`lee2020:lem1 <lee2020-lem1>`), a straight line in $\alpha$. We check this formula by integrating the
 # definition, $\frac{1}{\alpha - 1} \log \int p^\alpha q^{1 - \alpha}$.
 
@@ -72,20 +76,21 @@ for alpha in (2, 8, 32):
     print(f"order {alpha:2}: formula {formula:.9f}, integral {by_definition:.9f}")
 
 # %% [markdown]
-# ## One step, almost nobody in it
+# ## One step with few records in the batch
 #
 # A batch has 512 of 60,000 records, and every step draws a new batch. Most steps do not use your record at all. So
 # the divergence of a step should be much smaller than the line above.
 #
-# **Predict before you run the next cell**: the probability to be in a batch is $q = 512 / 60{,}000 \approx 0.0085$.
-# Is the divergence of a step smaller by about $q$, or by about $q^2$? Is it so for every order?
+# **Predict before you run the next cell**: the probability that a record is in a batch is
+# $q = 512 / 60{,}000 \approx 0.0085$. Is the divergence of a step about $q$ times or about $q^2$ times the divergence
+# with all records? Is this factor the same for every order?
 
 # %%
 q = m / n
 printed = subsampling.without_replacement(
     orders, sampling_rate=q, curve=lambda a: rdp.gaussian(a, noise_multiplier=z)
 )  # the paper's Lemma 3
-# The theorem behind the captions
+# Theorem 27, from which the captions follow
 used = subsampling.without_replacement_gaussian(
     orders,
     sampling_rate=q,
@@ -99,28 +104,29 @@ ax.semilogy(orders, used, "--", label="512 of 60,000 (Theorem 27)")
 ax.semilogy(orders, q**2 * one_step, ":", color="gray", label="q² times the first")
 ax.set(xlabel="order α", ylabel="Rényi divergence, nats", title="Divergence of one step")
 ax.legend()
-# In words: Divergence of a step over the order. With everybody in the batch it is highest. The two curves of batches
-# follow q squared times the highest curve up to some order and then bend up towards the highest curve.
+# In words: Divergence of a step over the order. The curve with everybody in the batch is highest. Up to some order,
+# the two curves of batches follow q squared times the highest curve. Then they bend up towards the highest curve.
 plt.show()
 
 # %% [markdown]
-# The divergence is smaller by about $q^2$, times a constant, but **only for small orders**. For larger orders the
-# curve bends upwards and soon lies within a small factor of the first curve. A large order gives most weight to large
-# losses. So a rare event that reveals everything counts nearly fully at a large order. Remember this bend, because it
-# decides which order is best at the end.
+# The divergence is about $q^2$ times the divergence with all records, times a constant, but **only for small
+# orders**. For larger orders, the curve of batches bends upwards and soon lies within a small factor of the first
+# curve. A large order gives most weight to large privacy losses. So at a large order, a rare event with a large loss
+# counts nearly in full. Remember this bend, because the best order at the end of this page depends on it.
 #
-# The picture has two curves for the batches. Lemma 3 is the theorem that the paper quotes. The theorem
-# `wbk2019:thm27` is a sharper one for Gaussian noise, from the same source. The two curves look alike here, but they
-# lead to different captions below.
+# The picture has two curves for batches of 512. Lemma 3 is the bound that the paper quotes. Theorem 27
+# (`wbk2019:thm27`) is a sharper bound for Gaussian noise, from the same source as Lemma 3. The two curves look alike
+# here, but they give different epsilons below.
 #
-# ### Why $q^2$: Poisson batches, in five lines
+# ### Why $q^2$: a sum for Poisson batches
 #
-# The square is easiest to see with **Poisson** batches. Every record tosses its own coin and is in the batch with
-# probability $q$. The neighbour has one record more. We measure in units of the noise, and we move what the others
-# add to 0. The release without me has the distribution $Q = N(0, 1)$. If I am in the batch, the release is shifted by
-# at most $1/z$, to $P = N(1/z, 1)$. I am in the batch only with probability $q$, so the release with me has the
+# The square is easiest to explain with **Poisson** batches. Each record is in a Poisson batch with probability $q$,
+# independently of the other records. We compare the data without my record and the data with my record. We measure in
+# units of the noise, and we subtract the terms of the other records from the release. Then the release without my
+# record has the distribution $Q = N(0, 1)$. If my record is in the batch, it shifts the release by at most $1/z$, to
+# $P = N(1/z, 1)$. My record is in the batch only with probability $q$, so the release with my record has the
 # distribution $(1 - q) Q + q P$. With the likelihood ratio $r = dP/dQ$, the ratio of the two distributions is
-# $1 + q(r - 1)$. For a whole order $\alpha$ the binomial theorem gives
+# $1 + q(r - 1)$. If $\alpha$ is an integer, the binomial theorem gives
 #
 # $$e^{(\alpha - 1) D_\alpha} = \mathbb{E}_Q\big[(1 + q (r - 1))^\alpha\big]
 # = \sum_{k=0}^{\alpha} \binom{\alpha}{k} q^k\, \mathbb{E}_Q\big[(r - 1)^k\big]$$
@@ -130,18 +136,19 @@ plt.show()
 #
 # **The term with $q$ is 0**, because a likelihood ratio is 1 on average: $\mathbb{E}_Q[r] = \int dP = 1$. So the sum
 # begins with $q^2$. With $B(2) = \mathbb{E}_Q[r^2] - 1 = e^{1/z^2} - 1$, the divergence for small orders is about
-# $\frac{\alpha}{2} q^2 (e^{1/z^2} - 1)$. The last term explains the bend. It is about
-# $q^\alpha \mathbb{E}_Q[r^\alpha] = q^\alpha e^{\alpha (\alpha - 1) / (2 z^2)}$. This term is negligible until
-# $q\, e^{(\alpha - 1)/(2 z^2)}$ comes near 1, and then it dominates the sum. We estimated nothing here, because for
-# Poisson batches this sum **is** the divergence ({ref}`mironov2019:sec3.3 <mironov2019-sec3-3>`). The coins of the
-# others give a mixture of such pairs, and a mixture is not farther apart. The other order of the two distributions
-# has a smaller divergence.
+# $\frac{\alpha}{2} q^2 (e^{1/z^2} - 1)$. The last term explains the bend. It is about $q^\alpha
+# \mathbb{E}_Q[r^\alpha] = q^\alpha e^{\alpha (\alpha - 1) / (2 z^2)}$. The last term is negligible until
+# $q\, e^{(\alpha - 1)/(2 z^2)}$ comes near 1. Then the last term dominates the sum. For Poisson batches, this sum is
+# exact, not only a bound ({ref}`mironov2019:sec3.3 <mironov2019-sec3-3>`). The other records are in the batch at
+# random too, so the release is a mixture. The divergence of such mixtures is not larger. If we exchange the two
+# distributions, the divergence is smaller.
 #
-# ### The bound behind 4.43
+# ### The bound that gives 4.43
 #
-# The captions' batches are drawn **without replacement**, and a record is replaced. If I am not in the batch, another
-# record has my place. So we must compare three distributions instead of two, and the equation becomes an inequality.
-# The inequality has the same form, with powers of $q$, binomials, and moments of the likelihood ratio
+# For the captions, the batches are drawn **without replacement**, and a neighbour has another record in place of my
+# record. If my record is not in the batch, another record takes its place in the batch. So we must compare three
+# distributions instead of two, and the equation becomes an inequality. The inequality has the same form, with powers
+# of $q$, binomials, and moments of the likelihood ratio
 # ({ref}`wbk2019:thm27 <wbk2019-thm27>`, with $\epsilon(l) = l / (2 z^2)$ from Lemma 1):
 #
 # $$\epsilon'(\alpha) \le \frac{1}{\alpha - 1} \log \Big(1
@@ -150,14 +157,14 @@ plt.show()
 # \min\Big\{4 \sqrt{B(2 \lfloor \tfrac{l}{2} \rfloor)\, B(2 \lceil \tfrac{l}{2} \rceil)},\;
 # 2 e^{(l - 1) \epsilon(l)}\Big\}\Big)$$
 #
-# Because $B(2) = e^{\epsilon(2)} - 1$, the first term is here four times that of Poisson batches. Lemma 3 has
-# $2 e^{(l - 1) \epsilon(l)} = 2\, \mathbb{E}_Q[r^l]$ in the sum and no $B$. This is the only difference between the
-# two bounds. **Predict**: at order 7, which share of the sum is the term with $q^2$?
+# Because $B(2) = e^{\epsilon(2)} - 1$, the term with $q^2$ is here four times as large as for Poisson batches. In
+# Lemma 3, the sum contains $2 e^{(l - 1) \epsilon(l)} = 2\, \mathbb{E}_Q[r^l]$ in place of the minimum. This is the
+# only difference between the two bounds. **Predict**: at order 7, which share of the sum is the term with $q^2$?
 
 # %%
 alpha = 7
 ratio = np.exp(log_p - log_q)
-density = np.exp(log_q) / np.sqrt(2 * np.pi)  # of Q
+density = np.exp(log_q) / np.sqrt(2 * np.pi)  # density of Q
 moment = {j: np.trapezoid((ratio - 1) ** j * density, t) for j in range(2, alpha + 2)}
 at_most, poisson = {}, {}
 print(" l     Theorem 27        Poisson")
@@ -180,17 +187,17 @@ bend = 1 + 2 * z**2 * np.log(1 / q)
 print(f"the last term of Poisson passes 1 at order {bend:.1f}")
 
 # %% [markdown]
-# At order 7, the term with $q^2$ is still 97 % of the sum. It is four times the term of Poisson batches. Next we
-# multiply by 5,850 steps.
+# At order 7, the term with $q^2$ is still 97 % of the sum. This term is four times the term of Poisson batches. Next
+# we multiply the divergence by 5,850 steps.
 
 # %% [markdown]
 # ## Many steps, and back to $(\epsilon, \delta)$
 #
 # Fifty epochs of $\lfloor 60{,}000 / 512 \rfloor = 117$ steps are $T = 5{,}850$ releases. Each release may depend on
-# the earlier ones. Rényi divergences of one order add up ({ref}`lee2020:compose <lee2020-compose>`). Then
-# $\epsilon = T \epsilon(\alpha) + \frac{\log 1/\delta}{\alpha - 1}$ is a guarantee at $\delta$, **for every order at
-# once** ({ref}`lee2020:lem2 <lee2020-lem2>`), so we may take the best order. The first term grows with $\alpha$, and
-# the second falls.
+# the earlier releases. Rényi divergences of the same order add up ({ref}`lee2020:compose <lee2020-compose>`). Then
+# $\epsilon = T \epsilon(\alpha) + \frac{\log(1/\delta)}{\alpha - 1}$ is a guarantee at $\delta$
+# ({ref}`lee2020:lem2 <lee2020-lem2>`). This guarantee is valid **for every order**, so we may choose the best order.
+# The first term grows with $\alpha$, and the second term falls.
 
 # %%
 T = 50 * (n // m)
@@ -213,10 +220,10 @@ ax.legend()
 plt.show()
 
 # %% [markdown]
-# The least value is **4.4387**. The paper prints 4.43, so the number is truncated instead of rounded. It is smaller
-# than the number that was proved. You can compute the value by hand from the table above at order 7:
-# $5850 \cdot 4.307 \cdot 10^{-4} + \log(10^5) / 6 = 2.520 + 1.919$. Our accountant does the same in one call, in
-# which you state all conditions. It rounds up.
+# The least value is **4.4387**. The paper prints 4.43, so the number is truncated instead of rounded. So the printed
+# number is smaller than the proved number. You can compute the least value by hand from the table above at order 7:
+# $5850 \cdot 4.307 \cdot 10^{-4} + \log(10^5) / 6 = 2.520 + 1.919$. Our accountant computes this $\epsilon$ in one
+# call, in which you state all conditions. The accountant rounds up.
 
 # %%
 step = Mechanism(
@@ -233,32 +240,33 @@ print(guarantee.epsilon, "at order", guarantee.order)
 print("by", guarantee.bound, "and", guarantee.conversion)
 
 # %% [markdown]
-# With its own Lemma 3, the paper would have printed another number:
+# The paper's own Lemma 3 gives a larger number:
 
 # %%
 print(epsilon([(step, T)], bound="lee2020:lem3", **papers).epsilon)
 
 # %% [markdown]
-# A single caption does not show which theorem the paper used, but all twenty-four together do.
+# A single caption does not show which theorem the paper used, but all twenty-four captions together show it.
 # {doc}`Our table <generated/experiments/lee2020-epsilons>` computes each caption under several readings (ways to
 # interpret what the paper leaves open). Theorem 27 gives 23 captions, truncated to two decimals. No other reading
-# gives more than 14. The remaining caption prints 13.75 for 13.7855 and is most likely a misprint
+# gives more than 14 captions. The remaining caption prints 13.75 for 13.7855 and is most likely a misprint
 # (`nfa reproduce lee2020:epsilons`).
 
 # %% [markdown]
 # ## What the number depends on
 #
-# On another page you can move sliders: {ref}`epsilon over the steps, a curve a theorem <moving-epsilon>`.
+# On another page, you can change such settings with sliders and see {ref}`epsilon over the steps, with one curve for
+# each theorem <moving-epsilon>`.
 #
 # The following cases have the same noise, the same data and the same 5,850 steps. **Predict which of these epsilons
 # are above 4.44 and which are below**, then run the cell:
 #
-# 1. Each record is drawn into the batch by its own coin (Poisson), and a record is added or removed.
-# 2. The account uses no subsampling, as if every step used all records.
+# 1. The batches are Poisson batches, and a record is added or removed.
+# 2. The accountant assumes that every step uses all records, so there is no subsampling.
 # 3. The sharper conversion of Canonne, Kamath and Steinke replaces Lemma 2.
-# 4. The batches are drawn by coins as in case 1, and we take the smallest number that is proved. The accountant gives
-#    this number if you name no conversion.
-# 5. We take the smallest number that is proved, for batches without replacement.
+# 4. The batches are Poisson batches as in case 1, and we use the smallest $\epsilon$ that nfa can prove. The
+#    accountant gives this $\epsilon$ if you name no conversion.
+# 5. The batches are drawn without replacement, and we use the smallest $\epsilon$ that nfa can prove.
 
 # %%
 everybody = replace(step, sampling="none", sampling_rate=1.0)
@@ -279,27 +287,28 @@ for how, value in answers.items():
     print(f"{how:24} {value:10.3f}")
 
 # %% [markdown]
-# The smallest number is the minimum over several proofs. For Poisson batches, one of them uses orders that are no
-# integers ({ref}`mironov2019:sec3.3 <mironov2019-sec3-3>`) and the sharper conversion. Another proof needs noise with
-# a finite $\epsilon(\infty)$, such as Laplace noise. Then epsilons of pure differential privacy add up, and sampling
-# makes each smaller ({ref}`balle2018:poisson <balle2018-poisson>`,
-# {ref}`balle2018:without-replacement <balle2018-without-replacement>`). If $\delta$ is larger than what any test can
-# tell, $\epsilon$ is 0 ({ref}`bretagnolle1979:tv <bretagnolle1979-tv>`). One more proof gave both numbers above. It
-# uses no order at all, and the next section shows it. `nfa epsilon --explain` shows how much smaller each choice
-# makes $\epsilon$.
+# In cases 4 and 5, $\epsilon$ is the smallest result of several proofs. For Poisson batches, one proof uses orders
+# that are not integers ({ref}`mironov2019:sec3.3 <mironov2019-sec3-3>`) and the sharper conversion. Another proof
+# needs noise with a finite $\epsilon(\infty)$, such as Laplace noise. For such noise, epsilons with $\delta = 0$ add
+# up, and sampling makes each of these epsilons smaller ({ref}`balle2018:poisson <balle2018-poisson>`,
+# {ref}`balle2018:without-replacement <balle2018-without-replacement>`). If $\delta$ is at least a bound on the total
+# variation, then $\epsilon$ is 0 ({ref}`bretagnolle1979:tv <bretagnolle1979-tv>`). The numbers of cases 4 and 5 come
+# from one more proof, which uses no orders. The next section explains this proof. `nfa epsilon --explain` prints how
+# much smaller each choice makes $\epsilon$.
 #
 # ## What one moment loses
 #
-# The **privacy loss** of an outcome is the logarithm of how much more probable the outcome is with a record than
-# without it. A Rényi divergence is one moment of the loss. The accountant converts one moment, the best one, to
-# $\epsilon$. This conversion ignores the other moments.
+# The **privacy loss** of an outcome is the logarithm of a ratio: the probability of the outcome with a record,
+# divided by the probability without this record. A Rényi divergence is computed from one moment of the exponential of
+# the loss. Rényi accounting converts only the best moment to $\epsilon$ and ignores the other moments.
 #
 # The whole distribution of the loss contains all moments. The losses add up from step to step, so the distribution of
-# their sum is a convolution. For the sum $L$, the definition gives
+# their sum is a convolution. If $L$ is the sum of the losses, the definition of $(\epsilon, \delta)$-privacy gives
 # $\delta(\epsilon) = \mathbb E \max(1 - e^{\epsilon - L}, 0)$.
 #
 # Take 100 steps with $z = 1.5$, and suppose that each step uses a record with probability 1/1000. **Predict: by which
-# factor is the epsilon of the whole distribution smaller?** Write a number down, then run:
+# factor is the epsilon of the whole distribution smaller than the epsilon of the best moment?** Write a number down,
+# then run:
 
 # %%
 rare = Mechanism(
@@ -318,15 +327,17 @@ print(f"no proof can give less than {whole.at_least:.4f}")
 print(f"factor: {moment.epsilon / whole.epsilon:.1f}")
 
 # %% [markdown]
-# Where does a factor of ten come from? Nine runs in ten never use the record, and the loss is then slightly below 0.
-# A high moment gives most weight to the very rare large losses, but $\delta$ ignores losses that are rare enough. A
-# low moment does not, but its conversion adds $\log(1/\delta) / (\alpha - 1)$, which is large for a small order. So
-# no single order is good for both terms.
+# Where does a factor of ten come from? In nine of ten trainings, no batch contains the record, and the loss is
+# slightly below 0. A high moment gives most weight to very rare large losses, but $\delta$ allows us to ignore losses
+# that are rare enough. A low moment gives less weight to these losses. But the conversion of a low moment adds
+# $\log(1/\delta) / (\alpha - 1)$, which is large for a small order. So every single order makes one of the two terms
+# large.
 #
-# Here are the steps by hand. {ref}`Connect the dots <doroshenko2022-connect>` puts the loss of one step on a grid. It
-# splits each outcome between two grid points, so an observer learns more from the new outcomes. Therefore $\delta$
-# can only rise. A Fourier transform composes the steps. Its rounding errors are bounded by
-# {ref}`a theorem <higham2002-thm24-2>`, and the code adds this bound.
+# The next cell computes the epsilon of the whole distribution in two calls. First, a method called
+# {ref}`connect the dots <doroshenko2022-connect>` moves the loss of one step to a grid. The method splits each
+# outcome between two grid points, so an observer learns more from the new outcomes. Therefore $\delta$ can only rise.
+# Then a Fourier transform composes the steps. {ref}`A theorem <higham2002-thm24-2>` bounds the rounding errors of
+# this transform, and the code adds this bound.
 
 # %%
 record_in, record_out = dominating.poisson(dominating.gaussian(1.5), 0.001)
@@ -350,13 +361,14 @@ ax.legend()
 plt.show()
 
 # %% [markdown]
-# The guarantee needs both orders of the neighbours, and the larger epsilon is the answer. `nfa epsilon` computes
-# both. It makes the grid finer until an upper and a lower bound agree to one in a thousand.
+# The guarantee must hold for both orders of two neighbours, so the larger one of the two printed epsilons is the
+# answer. `nfa epsilon` computes both epsilons. The command makes the grid finer until an upper and a lower bound on
+# $\epsilon$ differ by at most one in a thousand.
 #
-# The epsilon of "everybody, always" is hundreds of times larger than that of the captions. So private training needs
-# subsampling, and the batches must be drawn as the theorem assumes. A program that shuffles the data once an epoch
-# and cuts them in pieces does **not** draw batches without replacement at every step. The theorem does not hold for
-# such a program. The accountant checks this:
+# The epsilon of case 2 ("everybody, always") is hundreds of times larger than the epsilon of the captions. So private
+# training needs subsampling, and the batches must be drawn as the theorem assumes. Many programs shuffle the data
+# once an epoch and cut them into batches. Such a program does **not** draw batches without replacement at every step,
+# so the theorem does not hold. The accountant refuses to use the theorem for such batches:
 
 # %%
 shuffled = replace(step, sampling="epoch-partition")
@@ -373,10 +385,11 @@ except NoGuarantee as refusal:
 print(f"{epsilon([(shuffled, T)], **papers).epsilon:.2f}")
 
 # %% [markdown]
-# ## And is $S = 3$ true?
+# ## Is $S = 3$ true?
 #
-# Everything above assumes the sensitivity. An accountant cannot check it. If a record can move the average by more
-# than $3/512$, then the true $\epsilon$ is larger. How fast does it grow?
+# Every $\epsilon$ above assumes that the sensitivity is right. An accountant cannot check the sensitivity. If a
+# record can move the average by more than $3/512$, then the true $\epsilon$ is larger. How fast does $\epsilon$ grow
+# with the true sensitivity?
 
 # %%
 truth = np.linspace(3, 7, 17)
@@ -392,8 +405,8 @@ ax.set(
     ylim=(0, None),
 )
 ax.legend()
-# In words: Epsilon over the true sensitivity. It crosses the dotted claim at 3 and rises far above it for larger
-# values.
+# In words: Epsilon over the true sensitivity. The curve crosses the dotted line of the claim at 3 and rises far above
+# this line for larger values.
 plt.show()
 
 # %% [markdown]
@@ -406,40 +419,44 @@ plt.show()
 # - If a step uses a record with a small probability $q$, its divergence is proportional to $q^2$, but only for small
 #   orders.
 # - Divergences of one order add up over the steps. Every order gives a guarantee, so you may take the best order.
-# - The number depends on how the batches are drawn. With one shuffle an epoch, it is 28.46 in place of 4.44.
-# - The accountant takes the sensitivity as given. If the sensitivity is wrong, then $\epsilon$ is wrong.
+# - $\epsilon$ depends on how the batches are drawn. With one shuffle an epoch, $\epsilon$ is 28.46 in place of 4.44.
+# - An accountant takes the sensitivity as given. If the sensitivity is wrong, then $\epsilon$ is wrong.
 #
 # ## Exercises
+#
+# Type the commands `nfa` in the folder of your clone (your copy of the project). `make test` installs nfa. In each new
+# terminal, first type `source .venv/bin/activate` ({doc}`usage`).
 #
 # 1. **By hand.** Take $z = 2$ and no subsampling. Find the best order for one step at $\delta = 10^{-5}$ and its
 #    $\epsilon$, with pencil and paper ($\alpha / 8 + \log(10^5)/(\alpha - 1)$). Check: `nfa epsilon --sampling none
 #    --adjacency replace-one --noise-multiplier 2 --steps 1 --delta 1e-5 --conversion mironov2017` tries a grid of
-#    orders and agrees to three decimals.
+#    orders, and its $\epsilon$ agrees with yours to three decimals.
 # 2. **Two of the captions.** Compute the captions of $\sigma = 0.03$ at 50 and 200 epochs, which the paper prints as
 #    1.28 and 2.61. Which of the two shows whether the numbers were rounded or truncated? Check:
 #    `nfa reproduce lee2020:epsilons` has all captions.
 # 3. **CIFAR-10.** The pictures for CIFAR-10 have the same captions, but CIFAR-10 has 50,000 training images. What
 #    should the caption be there instead of 4.43? ({ref}`lee2020:fig3 <lee2020-fig3>` reports what we computed.)
-# 4. **Write it yourself.** The curve of Theorem 27 is long. Lemma 1, composition and Lemma 2 are one line each. Write
-#    your own accountant for Poisson batches, one record added or removed ({ref}`lee2020:fn1 <lee2020-fn1>`). Start
-#    from $\frac{1}{\alpha - 1} \log \sum_{k=0}^\alpha \binom{\alpha}{k} (1 - q)^{\alpha - k} q^k e^{k(k - 1)/(2
-#    z^2)}$. Compare it with `subsampling.poisson_gaussian` at orders 2 to 32. Check: 5,850 steps give line 1 of the
-#    last table, 2.137.
+# 4. **Write it yourself.** The formula of Theorem 27 is long. The formulas of Lemma 1, of composition and of Lemma 2
+#    have one line each. Write your own accountant for Poisson batches if one record is added or removed
+#    ({ref}`lee2020:fn1 <lee2020-fn1>`). The divergence of one step is $\frac{1}{\alpha - 1} \log \sum_{k=0}^\alpha
+#    \binom{\alpha}{k} (1 - q)^{\alpha - k} q^k e^{k(k - 1)/(2 z^2)}$. Compare your values with
+#    `subsampling.poisson_gaussian` at orders 2 to 32. Check: for 5,850 steps you get 2.137, the $\epsilon$ of case 1
+#    in the section "What the number depends on".
 #
 # ## Three questions
 #
-# Answer each before you unfold it.
+# Answer each question before you unfold its answer.
 #
-# <details><summary>1. A batch has one record in a hundred. Why is the divergence of a step about a ten-thousandth,
-# not a hundredth?</summary>
+# <details><summary>1. Each record is in a batch with probability 1/100. Why does this sampling divide the divergence of
+# a step by about ten thousand, not by a hundred?</summary>
 #
-# The likelihood ratio of the mixture is $1 + q(r - 1)$. The mean of $r - 1$ is 0 under the distribution without you,
-# so the term with $q$ vanishes. The first term that remains has $q^2$.
+# The likelihood ratio of the mixture is $1 + q(r - 1)$. The mean of $r - 1$ is 0 under the distribution without your
+# record, so the term with $q$ vanishes. The first term that remains has $q^2$.
 #
 # </details>
 #
-# <details><summary>2. The same noise and the same number of steps, but the data are shuffled once an epoch. Which
-# theorem holds?</summary>
+# <details><summary>2. The noise and the number of steps are as in the captions, but the data are shuffled once an
+# epoch. Which theorem on subsampling holds?</summary>
 #
 # No theorem on subsampling holds, because the batches of an epoch are not drawn afresh. But your record is in one
 # batch of each epoch, so an epoch counts as one full step. This gives 28.46 in place of 4.44.
@@ -449,8 +466,8 @@ plt.show()
 # <details><summary>3. Which of these does an accountant use: data, network, sensitivity, batch size, noise, number of
 # steps?</summary>
 #
-# It uses sensitivity, noise, batch size (as a sampling rate) and steps. It takes the sensitivity as given. If the
-# sensitivity is wrong, then everything that the accountant computes is wrong.
+# An accountant uses the sensitivity, the noise, the batch size (as a sampling rate) and the number of steps. It takes
+# the sensitivity as given. If the sensitivity is wrong, then $\epsilon$ is wrong.
 #
 # </details>
 #
@@ -460,10 +477,10 @@ plt.show()
 #   [arXiv:1607.00133](https://arxiv.org/abs/1607.00133): introduces DP-SGD and the moments accountant, from which
 #   Rényi accounting grew.
 # - Wang, Balle & Kasiviswanathan, "Subsampled Rényi differential privacy and analytical moments accountant", AISTATS
-#   2019, [arXiv:1808.00087](https://arxiv.org/abs/1808.00087): the theorem behind the captions.
+#   2019, [arXiv:1808.00087](https://arxiv.org/abs/1808.00087): the theorem from which the captions follow.
 # - Mironov, Talwar & Zhang, "Rényi differential privacy of the sampled Gaussian mechanism", 2019,
 #   [arXiv:1908.10530](https://arxiv.org/abs/1908.10530): proves the Poisson sum above, also for orders that are no
 #   integers.
 # - Gopi, Lee & Wutschitz, "Numerical composition of differential privacy", NeurIPS 2021,
-#   [arXiv:2106.02848](https://arxiv.org/abs/2106.02848): shows how to compute the nearly exact number with a bound on
-#   the error.
+#   [arXiv:2106.02848](https://arxiv.org/abs/2106.02848): shows how to compute a nearly exact $\epsilon$ with a bound
+#   on the error.

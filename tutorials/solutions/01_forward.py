@@ -9,8 +9,8 @@
 # %% [markdown]
 # # 01 The forward pass: solutions
 #
-# This page solves the exercises of {doc}`/01_forward`. Try each exercise before you read on. More important than the
-# number is how you know that it is right.
+# This page solves the exercises of {doc}`/01_forward`. Try each exercise before you read on, and check each of your
+# numbers.
 
 # %%
 import numpy as np
@@ -44,8 +44,8 @@ assert round(float(small.loss.value(z_small[2], label)[0]), 3) == 1.720
 # %% [markdown]
 # ## 2. Without biases
 #
-# Append a 1. With $\tilde h = (h^{l-1}, 1)$ and $\tilde W = (W^l \mid b^l)$ you get $z^l = \tilde W \tilde h$. The
-# bias is the last column of a matrix that has one column more.
+# Append a 1. With $\tilde h = (h^{l-1}, 1)$ and $\tilde W = (W^l \mid b^l)$, you get $z^l = \tilde W \tilde h$. The
+# matrix $\tilde W$ has one column more than $W^l$, and this last column is the bias.
 
 # %%
 longer = np.c_[h[1], np.ones(64)]  # (64, 129)
@@ -73,9 +73,9 @@ assert np.allclose(by_loops, z[3][:8], atol=1e-12)
 # %% [markdown]
 # ## 4. Other losses
 #
-# The squared error with the identity is $\frac12 \|z - y\|^2$ here, so $e = z - y$ has no bound. The logistic loss of
-# each entry gives $e_k = \sigma(z_k) - y_k$. Each $e_k$ is between $-1$ and $1$, so $\|e\| < \sqrt{10}$ for ten
-# classes. Cross-entropy has $\|e\| < \sqrt 2$. So two of the three losses have a bounded error.
+# For the squared error, $e = z - y$, so $\|e\|$ has no bound. For the logistic loss, $e_k = \sigma(z_k) - y_k$. Each
+# $e_k$ is between $-1$ and $1$, so $\|e\| < \sqrt{10}$ for ten classes. For cross-entropy, $\|e\| < \sqrt 2$. So the
+# logistic loss and cross-entropy have a bounded error, and the squared error does not.
 
 # %%
 for loss in (ops.squared_error, ops.logistic, ops.softmax_cross_entropy):
@@ -94,10 +94,11 @@ assert np.linalg.norm(ops.logistic.error(1000 * z[3], y), axis=1).max() <= np.sq
 # %% [markdown]
 # ## 5. Count
 #
-# The layers have $8 (3 \cdot 9 + 1) = 224$, $16 (8 \cdot 9 + 1) = 1168$, $32 (16 \cdot 9 + 1) = 4640$ and
-# $32 (32 \cdot 9 + 1) = 9248$ numbers. The dense layer has $10 (512 + 1) = 5130$, which gives 20,410 in all. The skip
-# connection adds the input of convolution 4 to its output, so both must have the same shape. Therefore convolution 4
-# has as many input channels as output channels, uses padding, and has no pooling in between.
+# The convolutions have $8 (3 \cdot 9 + 1) = 224$, $16 (8 \cdot 9 + 1) = 1168$, $32 (16 \cdot 9 + 1) = 4640$ and
+# $32 (32 \cdot 9 + 1) = 9248$ numbers. The dense layer has $10 (512 + 1) = 5130$ numbers, so the network learns
+# 20,410 numbers. The skip connection adds the input of convolution 4 to its output, so input and output must have the
+# same shape. Therefore convolution 4 has as many input channels as output channels, uses padding, and has no pooling
+# before the sum.
 
 # %%
 resnet = network.dpulr2024_resnet5(rng=noise.Streams(0)("init"))

@@ -36,8 +36,9 @@ batch, targets = x[:64].astype(float), y[:64].astype(float)
 # %% [markdown]
 # ## 1. Equation 5 by hand
 #
-# The rows of the batch are the records, so $B e$ of one record is a row of `e @ B[l].T`. The outer product already
-# contains the mean over the batch. The top layer takes $e$ itself.
+# The rows of the batch are the records, so $B e$ of one record is a row of `e @ B[l].T`. The product
+# `dz.T @ h[l - 1]` is the sum of the records' terms, and we divide it by the number of records. The top layer uses
+# $e$ itself.
 
 
 # %%
@@ -65,8 +66,8 @@ for l in (1, 2, 3):
 #
 # The hidden layers' directions are proportional to $B$. The top layer's direction contains no $B$. So under SGD, the
 # scale acts as a learning rate of the hidden layers alone. If $B$ is too small, the hidden layers hardly change. If
-# $B$ is too large, their updates are too large. Adam divides each direction by its own size, so the scale does not
-# matter.
+# $B$ is too large, their updates are too large. Adam divides each entry of the direction by a running estimate of the
+# size of this entry, so the scale of $B$ cancels.
 
 
 # %%
@@ -86,13 +87,13 @@ for name, optimizer in {"SGD": lambda: optim.SGD(0.01, momentum=0.9), "Adam": la
     assert name == "SGD" or max(found) - min(found) < 0.03
 
 # %% [markdown]
-# For privacy, the norm of $B$ bounds how far one record can move a layer ({doc}`/05_sensitivity`). This is why Lee &
-# Kifer fix the spectral norm.
+# For privacy, we need a bound on how far one record can move a layer. This bound is proportional to the spectral norm
+# of $B$ ({doc}`/05_sensitivity`). Therefore Lee & Kifer fix the spectral norm.
 #
 # ## 3. A trap
 #
-# The network still learns, because every entry keeps its sign. But it learns slowly. Before training
-# $\hat y \approx 1/10$ everywhere, so each entry keeps only the factor $\hat y (1 - \hat y) \approx 0.09$.
+# The network still learns, because every entry keeps its sign. But the network learns slowly. Before training,
+# $\hat y \approx 1/10$ for each class, so each entry of $e$ is multiplied by only $\hat y (1 - \hat y) \approx 0.09$.
 
 # %%
 z, h = network.forward(net, batch)
@@ -107,9 +108,10 @@ assert 0.07 < kept < 0.11
 # %% [markdown]
 # ## 4. The label instead of the error
 #
-# In the tutorial, add `"DRTP": lambda B: partial(drtp, B=B)` to `rules` and `"DRTP": "C4"` to `styles`. The label
-# does not become smaller as the network learns. So a record that the network already predicts rightly moves the
-# weights as much as before. The next cell computes the cosines with the gradient after three epochs:
+# In the tutorial, add `"DRTP": lambda B: partial(drtp, B=B)` to `rules` and `"DRTP": "C4"` to `styles`. The error
+# becomes smaller as the network learns, but the label does not. So a record that the network already predicts rightly
+# moves the hidden layers as much as the other records. The next cell computes the cosines with the gradient after
+# three epochs:
 
 # %%
 streams = noise.Streams(1)

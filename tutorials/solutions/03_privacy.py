@@ -25,11 +25,12 @@ rng = np.random.default_rng(2019)
 # %% [markdown]
 # ## 1. Another coin
 #
-# The first coin shows heads with probability $p = 0.2$. The probability of a yes is $p + (1 - p)/2 = 0.6$ if it is
-# the truth, and $(1 - p)/2 = 0.4$ if not. So $\epsilon = \log 1.5 = 0.405$. We estimate the share by
-# $(\text{share of yes} - 0.4)/0.2$. Through the coins alone, a single answer has the variance $0.6 \cdot 0.4$. So the
-# estimate has the variance $0.24 / (0.04 \, n) = 6/n$, and $\sqrt{6/n} = 0.03$ requires $n = 6667$ people. These are
-# eight times as many people as with the coin of $p = 1/2$, because its variance is $0.75/n$.
+# The first coin shows heads with probability $p = 0.2$. The probability of a yes is $p + (1 - p)/2 = 0.6$ for a
+# person who copied, and $(1 - p)/2 = 0.4$ for a person who did not copy. So
+# $\epsilon = \log (0.6/0.4) = \log 1.5 = 0.405$. We estimate the share by $(\text{share of yeses} - 0.4)/0.2$. If the
+# truth is fixed, the variance of one answer is $0.6 \cdot 0.4 = 0.24$. So the variance of the estimate is
+# $0.24 / (0.04 \, n) = 6/n$, and $\sqrt{6/n} = 0.03$ requires $n = 6667$ people. With $p = 1/2$ the variance is
+# $0.75/n$, so an eighth of these people is enough.
 
 # %%
 print(rr.randomised_response_epsilon(truth=0.2), np.log(1.5))
@@ -40,10 +41,11 @@ assert np.sqrt(rr.debiased_variance(6667, truth=0.2)) <= 0.03 < np.sqrt(rr.debia
 # %% [markdown]
 # ## 2. By counting
 #
-# The shares are $3/4$ and $1/4$ with standard errors of $\sqrt{3/16}/\sqrt{100000} = 0.00137$. The relative errors
-# are $0.0018$ and $0.0055$, so the error of the ratio is about $3 \sqrt{0.0018^2 + 0.0055^2} = 0.017$. The number 3.1
-# is six of these errors away, so one run excludes it. But a ratio of shares does not prove $\epsilon$. It only shows
-# that no smaller $\epsilon$ holds.
+# The shares are $3/4$ and $1/4$ with standard errors of $\sqrt{3/16}/\sqrt{100000} = 0.00137$. The relative standard
+# errors are $0.0018$ and $0.0055$, so the standard error of the ratio is about
+# $3 \sqrt{0.0018^2 + 0.0055^2} = 0.017$. The number 3.1 is six standard errors away from 3, so one run excludes 3.1.
+# But a ratio of shares does not prove that the survey is $\epsilon$-private. The ratio only shows that no $\epsilon$
+# well below $\log 3$ is valid.
 
 # %%
 ones, zeros = np.ones(100_000, bool), np.zeros(100_000, bool)
@@ -74,9 +76,10 @@ assert abs(by_integral - gaussians.hockey_stick_gaussian(epsilon=1, noise_multip
 # %% [markdown]
 # ## 4. Which releases?
 #
-# By Rényi, $k$ releases add up to $k \alpha / (2 \sigma^2)$ at each order, and the conversion adds a term. With the
-# conversion of the papers 16 releases fit, and with a sharper one 24. Exactly, the releases are one release with the
-# noise $\sigma / \sqrt k$, and 28 of them fit.
+# The Rényi divergence of $k$ releases is $k \alpha / (2 \sigma^2)$ at each order, and the conversion adds a term.
+# With the papers' conversion `mironov2017`, 16 releases fit. With the sharper conversion `canonne2020`, 24 releases
+# fit. The exact computation uses that $k$ releases are equivalent to one release with the noise $\sigma / \sqrt k$.
+# By this computation, 28 releases fit.
 
 # %%
 
@@ -95,8 +98,8 @@ assert most == {"mironov2017": 16, "canonne2020": 24, "exactly": 28}
 # %% [markdown]
 # ## 5. Post-processing
 #
-# A channel is a matrix, and its rows are distributions. Each row says at random which new outcome replaces an old
-# one. No channel makes two distributions easier to tell apart.
+# Each row of a channel is the distribution of the new outcome that replaces one old outcome. No channel makes two
+# distributions easier to tell apart.
 
 # %%
 for _ in range(1000):
@@ -105,4 +108,4 @@ for _ in range(1000):
     after = [apply_channel(channel, law) for law in (p, q)]
     assert divergences.total_variation(*after) <= divergences.total_variation(p, q) + 1e-12
     assert divergences.renyi(*after, alpha=2.0) <= divergences.renyi(p, q, alpha=2.0) + 1e-12
-print("a thousand random channels, none of which raised either")
+print("none of a thousand random channels increased the total variation or the Rényi divergence")

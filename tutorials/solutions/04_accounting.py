@@ -23,8 +23,8 @@ from nfa.privacy import rdp, subsampling
 #
 # $f(\alpha) = \alpha/8 + 11.513/(\alpha - 1)$ has the derivative $1/8 - 11.513/(\alpha - 1)^2$. The derivative is 0
 # at $\alpha - 1 = \sqrt{92.10} = 9.597$. So $\alpha = 10.6$ and
-# $\epsilon = 10.597/8 + 11.513/9.597 = 1.3246 + 1.1997 = 2.524$. A grid does not contain exactly this order, but its
-# result is larger by less than a thousandth.
+# $\epsilon = 10.597/8 + 11.513/9.597 = 1.3246 + 1.1997 = 2.524$. A grid of orders does not contain exactly this
+# order, but the smallest $\epsilon$ on the grid is larger by less than a thousandth.
 
 # %%
 best = 1 + np.sqrt(8 * log(1e5))
@@ -37,9 +37,9 @@ assert 0 <= on_grid - by_hand < 1e-3
 # %% [markdown]
 # ## 2. Two of the captions
 #
-# With $\sigma = 0.03$ the noise multiplier is three times that of 4.43. The first value, 1.2800, gives 1.28 if
-# rounded or truncated. The second value, 2.6154, gives 2.62 if rounded, and the paper prints 2.61. So the second
-# caption shows that the captions are truncated.
+# With $\sigma = 0.03$, the noise multiplier is three times as large as for the caption 4.43. For 50 epochs,
+# $\epsilon = 1.2800$, which gives 1.28 if rounded or truncated. For 200 epochs, $\epsilon = 2.6154$, which gives 2.62
+# if rounded. But the paper prints 2.61. So the caption for 200 epochs shows that the captions are truncated.
 
 # %%
 orders = np.arange(2, 257)
@@ -54,7 +54,8 @@ assert f"{captions[200]:.2f}" == "2.62"
 # %% [markdown]
 # ## 3. CIFAR-10
 #
-# With $n = 50{,}000$, $q$ is larger, and an epoch has $\lfloor 50000 / 512 \rfloor = 97$ steps.
+# With $n = 50{,}000$, $q$ is larger, and an epoch has only $\lfloor 50000 / 512 \rfloor = 97$ steps. The next cell
+# computes $\epsilon$ for 50 epochs with $\sigma = 0.01$:
 
 # %%
 cifar = subsampling.without_replacement_gaussian(orders, sampling_rate=512 / 50_000, noise_multiplier=0.01 * 512 / 3)
@@ -65,8 +66,9 @@ assert abs(there - 4.87762) < 1e-5
 # %% [markdown]
 # ## 4. Write it yourself
 #
-# The accountant needs three lines. At order 32 and $z = 1.7$, the exponent $k(k-1)/(2z^2)$ goes up to 300, so we sum
-# logarithms.
+# The accountant needs three lines. At order 256 and $z = 1.7$, the exponent $k(k-1)/(2z^2)$ is up to 11,000. The
+# exponential of this number is too large for a float, so we compute the logarithm of the sum from the logarithms of
+# the terms.
 
 
 # %%

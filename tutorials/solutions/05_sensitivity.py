@@ -31,10 +31,10 @@ def flat(dW, db):
 # %% [markdown]
 # ## 1. By hand
 #
-# A single layer is the top layer and takes $e$ itself, so $s = 1$. Its $W$ gets $\|e\| \|h\| \le \tau_e \tau_h$, and
-# its $b$ gets $\tau_e$. Together a record adds at most $\tau_e \sqrt{1 + \tau_h^2} = \frac12 \cdot 2 = 1$. If a
-# record is replaced, its own term is removed and another one is added. The mean over $m = 2$ moves by at most twice
-# the term, divided by 2, which is 1.
+# A single layer is the top layer, so $\delta z = e$. A record's term for $W$ has a norm of at most $\tau_e \tau_h$,
+# and the term for $b$ has a norm of at most $\tau_e$. Both together have a norm of at most
+# $\tau_e \sqrt{1 + \tau_h^2} = \frac12 \cdot 2 = 1$. If a record is replaced, its own term is removed and another one
+# is added. The mean over $m = 2$ moves by at most twice the term, divided by 2, which is 1.
 
 # %%
 by_hand = corrected_dfa_sensitivity([LayerBound(gain_dz=1.0)], m=2, tau_e=0.5, tau_h=3**0.5, adjacency="replace-one")
@@ -44,10 +44,10 @@ assert abs(by_hand - 1) < 1e-12
 # %% [markdown]
 # ## 2. Another activation
 #
-# The printed formula gives every layer the share $(\gamma\beta)^2$. The corrected formula gives 1 to the top and
-# $(\gamma \beta)^2$ to each of the $L - 1$ others. The rest cancels:
-# $\sqrt{1 + (L - 1)(\gamma\beta)^2} \,/\, (\gamma\beta \sqrt L)$. With $\gamma = 1$ the ratio is nearly 1, because
-# $\gamma\beta = 0.9$ is nearly the top's 1.
+# In the square of the printed formula, every layer has the share $(\gamma\beta)^2$. In the square of the corrected
+# formula, the top layer has the share 1, and each of the $L - 1$ hidden layers has the share $(\gamma \beta)^2$. The
+# other factors cancel, so the ratio is $\sqrt{1 + (L - 1)(\gamma\beta)^2} \,/\, (\gamma\beta \sqrt L)$. With
+# $\gamma = 1$ the ratio is nearly 1, because $\gamma\beta = 0.9$ is nearly 1.
 
 # %%
 for L in (3, 4, 5):
@@ -63,8 +63,8 @@ for L in (3, 4, 5):
 # ## 3. Find a worse pair
 #
 # Three choices bring random feedback near to the bound. Choose biases that put each unit at its steepest point,
-# $\phi' = 1/4$. Choose records with norms above $\tau_h$, and a $\tau_h$ that also clips the hidden layer. Then the
-# feedback only has to stretch $e$, and with two classes $e$ has only one direction.
+# $\phi' = 1/4$. Choose records with norms above $\tau_h$, and a $\tau_h$ that also clips the hidden layer. Then only
+# the norm of $B e$ must be large. With two classes, $e$ has only one direction, apart from its sign.
 
 # %%
 rng = np.random.default_rng(5)
@@ -103,23 +103,24 @@ assert abs(max(moved) - C * L**0.5) < 1e-9
 # %% [markdown]
 # ## 5. Take a layer out
 #
-# The hidden layers together move by at most $C$. The top's term is $[e h^\top, e]$, with the norm
-# $\|e\| \sqrt{1 + \|h\|^2}$. Only two facts bound it. They are $\|e\| < \sqrt 2$ and the bound on its inputs,
-# $\|h\|^2 \le n_{L-1}$ for tanh and sigmoids. So a record moves the sum by at most $\sqrt{C^2 + 2 (1 + n_{L-1})}$,
-# for every $C$. For ReLU there is no bound at all.
+# A record moves the hidden layers together by at most $C$. The record's term for the top layer is $[e h^\top, e]$,
+# with the norm $\|e\| \sqrt{1 + \|h\|^2}$. Only two facts bound this norm. They are $\|e\| < \sqrt 2$ and, for tanh
+# and sigmoids, $\|h\|^2 \le n_{L-1}$. So a record moves the sum by at most $\sqrt{C^2 + 2 (1 + n_{L-1})}$, for every
+# $C$. For ReLU, there is no bound on $\|h\|$, so there is no bound on the movement.
 
 # %%
 e = deep.loss.error(network.forward(deep, x)[0][deep.L], y)
 top = [np.linalg.norm(flat([None, d], [None, b])) for d, b in
        (deep.map[L].outer(e[i : i + 1], network.forward(deep, x)[1][L - 1][i : i + 1]) for i in range(8))]  # fmt: skip
-print(f"largest norm of the top's terms alone {max(top):.2f}; C = {C}")
+print(f"largest norm of a term for the top layer alone {max(top):.2f}; C = {C}")
 assert max(top) > 9 * C
 
 # %% [markdown]
 # ## 6. Play the other cases
 #
-# The printed claim is refuted if one label moves the update farther than the printed formula allows. This happens for
-# the sigmoids. In one case the top learns from $\hat y (1 - \hat y)$ times a $\beta$, and there the formula is exact.
+# The $\epsilon$ of the printed sensitivity is refuted if the change of one label moves the update farther than the
+# printed formula allows. This is true for the three networks in which the top layer learns from $e$. In the case
+# "slope", the top layer learns from $\beta \, e \odot \hat y (1 - \hat y)$, and the printed formula is exact.
 
 # %%
 for case in audit_dp_dfa.cases():

@@ -29,7 +29,7 @@ from nfa.train import train
 
 images = data.load("fashion-mnist-small")
 pixels = data.scale_pixels(images.x_train, images.x_test, how="unit", dtype=np.float32)
-x, x_test = (p.reshape(-1, 1, 14, 2, 14, 2).mean((3, 5)) for p in pixels)  # 2 x 2 means
+x, x_test = (p.reshape(-1, 1, 14, 2, 14, 2).mean((3, 5)) for p in pixels)  # the mean of each 2 x 2 pixels
 y = data.one_hot(images.y_train, images.classes, np.float32)
 m, S, z, T = 500, 2.0, 2.0, 150
 sigma = z * S / m
@@ -37,7 +37,7 @@ sigma = z * S / m
 # %% [markdown]
 # ## 1. By hand
 #
-# The share of a layer is $S / \sqrt L$, and half of it bounds a record's term:
+# The share of a layer is $S / \sqrt L$. Half of this share bounds the norm of a record's term in the layer:
 # $S / (2 \sqrt L) = 2 / (2 \sqrt 3) = 0.5774$. The bound of the convolution is $\sqrt 2 \, \tau$, so
 # $\tau = 0.5774 / \sqrt 2 = 0.408$. The bound of a dense layer is $s \tau_e \sqrt{1 + \tau_h^2}$. For the hidden
 # layer $s = 0.9$ and $\sqrt{1 + \tau_h^2} = 0.5774 / 0.09 = 6.415$, so $\tau_h = 6.34$. For the top layer $s = 1$ and
@@ -51,8 +51,9 @@ print(f"tau {share / np.sqrt(2):.3f}, tau_h {tau_h[0]:.2f} and {tau_h[1]:.2f}")
 # %% [markdown]
 # ## 2. Tune it
 #
-# Every pair below has the same $S$ and so the same $\epsilon$, because $\tau_h$ is adjusted to it. (The search itself
-# used the test images.) We use one seed and six pairs. The spread between seeds is about as large as the gain.
+# For every pair of $\beta$ and $\tau_e$ below, we compute $\tau_h$ so that $S = 2$. So every pair has the same
+# $\epsilon$. (The search itself uses the test images.) We use one seed and six pairs. The differences between seeds
+# are about as large as the gain from the search.
 
 
 # %%
@@ -88,13 +89,13 @@ for beta in (0.5, 0.9, 1.5):
 # ## 3. Sigmoids
 #
 # $\gamma = 1/4$ changes $(\gamma\beta)^2$ from 0.81 to 0.051, so the bound leaves a $\tau_h$ of 9.48. We compute the
-# figure of norms again for both activations, with the first weights. The last number is the signal of the top layer
-# without the part that all records have in common:
+# ratios of signal to noise again for both activations, with the first weights. The last number is the ratio for the
+# top layer if we leave out the part of the signal that all records have in common (`own part`):
 
 
 # %%
 def first_step(phi):
-    """The mean norm of a record's term, and signal / noise of each layer and of the top layer's own part."""
+    """Return the mean norm of a record's term, and signal / noise of each layer and of the top layer's own part."""
     _, net, needed = start(0.9, 0.1, phi)
     rule, rng = partial(dp_dfa.dp_dfa, sigma=0.0, **needed), np.random.default_rng(0)
     one_by_one = (rule(net, x[i : i + 1], y[i : i + 1], m=1, rng=rng) for i in range(200))
@@ -102,7 +103,8 @@ def first_step(phi):
     dW, db = rule(net, x[:m], y[:m], m=m, rng=rng)
     _, h = network.forward(net, x[:m])
     own = dW[3] - np.outer(db[3], h[2].mean(axis=0))  # db[3] is the mean of the clipped errors
-    signal = [np.linalg.norm(d) / (sigma * np.sqrt(d.size)) for d in (*dW[1:], own)]
+    layers = [np.append(dW[l], db[l]) for l in (1, 2, 3)]  # weights and biases of each layer
+    signal = [np.linalg.norm(d) / (sigma * np.sqrt(d.size)) for d in (*layers, own)]
     return np.mean(alone), np.array(signal)
 
 
@@ -121,21 +123,22 @@ assert round(tau_h, 2) == 9.48
 assert reached < 20
 
 # %% [markdown]
-# The derivatives of the units become smaller together with their bound, and so do the terms of the hidden layers. The
-# signal of the hidden layers is less than half of that with tanh, and the noise hides it. A record's term uses a
-# little less of the bound of 1 than with tanh.
+# A sigmoid has smaller derivatives than tanh, so the terms of the hidden layers are smaller. In the hidden layers,
+# the norm of the signal is less than half of the norm with tanh, and the noise hides this signal. A record's term has
+# a slightly smaller norm than with tanh. The bound is 1 for both activations.
 #
-# In the top layer, the signal becomes larger. But nearly all of it is the outer product of two means over the
-# records, the mean error and the mean $h^2$. This product is common to all records. The outputs $h^2$ of the sigmoids
-# differ little between the records. So the rest of the signal, which can tell records apart, is only about a tenth of
-# that with tanh (`own part` above). The noise hides this rest too, so the accuracy stays low.
+# In the top layer, the signal is larger than with tanh. But nearly all of this signal is the outer product of two
+# means over the records, the mean error and the mean $h^2$. This product is common to all records. The outputs $h^2$
+# of the sigmoids differ little between the records. So the rest of the signal, which depends on the single records,
+# is only about a tenth of the rest with tanh (`own part` in the output). The noise hides this rest too, so the
+# accuracy stays low.
 
 # %% [markdown]
 # ## 4. Identities
 #
-# Each layer above $\ell$ takes $B^l e$. Each layer up to $\ell$ takes what the layer above sends down. With
-# $\ell = 0$, no layer takes the latter. With $\ell = L - 1$, only the top layer takes $e$, and the signal that it
-# sends down is the gradient.
+# Each hidden layer above $\ell$ uses $B^l e$, and the top layer uses $e$. Each layer up to $\ell$ uses the signal
+# that the next layer sends down. With $\ell = 0$, no layer uses such a signal, so the hybrid is DFA. With
+# $\ell = L - 1$, no layer uses a matrix $B^l$, so the hybrid is backpropagation.
 
 # %%
 rng = np.random.default_rng(3)
@@ -152,5 +155,5 @@ for ell, rule in ((0, partial(dfa, B=B)), (2, bp)):
 # ## 5. The real size
 #
 # The command writes the table of {doc}`the report </generated/experiments/lee2020-fig4-small>`. At $\sigma = 0.01$,
-# DP-BP has 78.8 % and DP-DFA 72.9 %. At 0.05 they have 64.2 % and 48.9 %. These are accuracies after 25 of the
-# paper's 300 epochs, for one seed.
+# DP-BP has 78.8 % and DP-DFA 72.9 %. At $\sigma = 0.05$, DP-BP has 64.2 % and DP-DFA 48.9 %. These are test
+# accuracies after 25 of the paper's 300 epochs, for one seed.
