@@ -46,7 +46,8 @@ def tiny(tmp_path, monkeypatch):
         ("ohana2021:table1", "paper", {"rule": "DRTP"}, 1),
         ("ours:equal-epsilon", "paper", {"rule": "DP-DFA, corrected (lee2020),joint DFA", "epsilon": "3"}, 2 * 2),
         ("ours:screen", "paper", {"changed": "no momentum, steps ten times"}, 2),
-        ("berthier2019:fig11", "paper", {"reading": "L = 0.5, regulariser unclipped"}, 3),  # one name
+        # the comma is part of the reading's name
+        ("berthier2019:fig11", "paper", {"reading": "L = 0.5, regulariser unclipped"}, 3),
         ("ours:screen", "paper", {"changed": "as chosen,Adam, 0.001"}, 4),
     ],
 )
@@ -141,7 +142,7 @@ def test_the_rest_is_made_later_and_finished_runs_stay(tiny, tmp_path):
     assert in_folder(out) == in_folder(whole)
     assert (out / "dfa-seed1.json").stat().st_mtime_ns == made
     assert (out / "REPORT.md").read_text().startswith("# A tiny table\n")
-    again = reproduce("ohana2021:table1", seeds=1, out=out, only={"rule": "BP"}, resume=False)  # keeps DFA
+    again = reproduce("ohana2021:table1", seeds=1, out=out, only={"rule": "BP"}, resume=False)  # the runs of DFA stay
     assert (len(again.rows), (out / "dfa-seed1.json").stat().st_mtime_ns) == (1, made)
 
 

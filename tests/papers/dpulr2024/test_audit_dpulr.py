@@ -332,8 +332,9 @@ def test_one_sampled_step_by_quadrature():
 def test_the_controller_in_the_sound_rule_leaks():
     """If the controller sets the noise of the sound rule, a record with a very large loss is revealed.
 
-    Without this record, the sum is 200 derivatives. With this record, the derivatives vanish. With 2,500 and 800 runs,
-    this test gives an epsilon of at least 4.5. With 20,000 and 5,000 runs, the bound is 6.9.
+    Without this record, the sum is 200 derivatives. With this record, the derivatives vanish. With 2,500 runs
+    without this record and 800 runs with it, the test gives an epsilon of at least 4.5. With 20,000 and 5,000 runs, the
+    lower bound is 6.9.
     """
     trials = (2500, 800)
     found = public.play_crowd(public.with_controller, AuditOptions(seed=1), trials=trials, stream=7)
@@ -383,7 +384,7 @@ def test_the_sound_rule_is_not_refuted_over_200_seeds():
             ).refuted
     assert refuted <= most
     assert by_rule <= most
-    assert refuted + by_rule == 0  # with these seeds
+    assert refuted + by_rule == 0  # with these seeds, no game refutes the sound rule
     assert broken == 10
 
 
@@ -451,7 +452,7 @@ def test_theorem_4_fails_on_its_own_family():
 
 @pytest.mark.verifies("dpulr2024:thm4")
 def test_the_bound_holds_where_the_covariance_is_kept():
-    """The bound holds if Sigma_x = 0, as the proof assumes. The divergences both ways are a tenth of the bound."""
+    """The bound holds if Sigma_x = 0, as the proof assumes. Both divergences are about a tenth of the bound."""
     for alpha, recorded in ((2.0, (0.001267, 0.001278)), (3.0, None)):
         both = four.divergences(*four.family(0.0), alpha)
         assert max(both) < 0.012616 + 2 * Q**2 * (alpha - 2) / 16

@@ -191,7 +191,10 @@ def test_the_curves_overlap_for_thresholds_below_the_mean_only(batch, at_mean, b
 
 @pytest.mark.verifies("dpulr2024:fig3")
 def test_the_closed_form_is_at_its_best_order():
-    """`claimed_closed_form` uses the best order: we search it for 7 epochs of batches of 64 at sigma_0 = 4."""
+    """`claimed_closed_form` uses the best order.
+
+    We search for this order, for 7 epochs with batches of 64 at sigma_0 = 4.
+    """
     slope = 2 * math.ceil(7 * 60000 / 64) * (64 / 60000) ** 2 / 16
 
     def at(log_order):

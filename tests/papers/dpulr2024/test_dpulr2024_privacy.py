@@ -170,7 +170,7 @@ def test_the_impairment_with_many_digits():
         if value:
             assert found == pytest.approx(value, rel=1e-9)
     assert theorems.impairment(q=0.01, N_B=50, N_bar=10000) < 1e-10
-    assert 2 * 0.01**2 / 4**2 == 1.25e-5 > 1e-6 > 2 * 0.01**2 / 14.2**2  # second term divided by alpha
+    assert 2 * 0.01**2 / 4**2 == 1.25e-5 > 1e-6 > 2 * 0.01**2 / 14.2**2  # the second term divided by alpha
     # with q = N_B / N, as in line 195, the first term is much larger than the second term
     for B, low, high in ((64, 657.583, 90.4177), (200, 120.962, 16.6323), (500, 30.8938, 4.24790)):
         for alpha, ratio in ((1.1, low), (8, high)):
@@ -503,7 +503,7 @@ def test_theorem_2_fails_where_one_loss_moves_the_controller():
     assert quiet.min() > 1.3 > loud.max()
     false, true = stats.beta.ppf(0.975, 1, 20000), 0.20970833 * stats.beta.ppf(0.025, 1000, 1)
     assert math.log((true - 1e-5) / false) > 6.9 > claimed
-    assert norms(200, 10).mean() > 9  # a loss of 10 hardly removes any noise
+    assert norms(200, 10).mean() > 9  # a loss that is 10 times the other losses hardly removes any noise
 
 
 @pytest.mark.slow

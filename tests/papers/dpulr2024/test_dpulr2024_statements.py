@@ -145,7 +145,7 @@ def test_for_a_quadratic_loss_the_proxy_has_the_gradient_of_the_mean_loss_for_it
 
 @pytest.mark.verifies("dpulr2024:eq4", "dpulr2024:alg1.L203", "dpulr2024:alg1.L200-202", "dpulr2024:modules")
 def test_the_transpose_of_the_jacobian_times_noise_times_loss():
-    """The proxy is the transposed Jacobian times noise times loss, by hand, for K = 2 draws through the whole network.
+    """The proxy is the transposed Jacobian times noise times loss, for K = 2 draws through the whole network.
 
     We compute the Jacobian d z^1 / d (W, b) by differences.
     """
@@ -364,7 +364,8 @@ def test_the_covariance_for_a_quadratic_loss():
         as_printed = loss / sigma**2 * np.eye(2) + bracket
         assert np.abs(cov - as_printed).max() == pytest.approx(missed, abs=1e-4)
         with_square = loss**2 / sigma**2 * np.eye(2) + bracket
-        assert np.abs(cov - with_square).max() == pytest.approx(dropped, abs=1e-9)  # sigma^2 term
+        # the expansion drops the term in sigma^2
+        assert np.abs(cov - with_square).max() == pytest.approx(dropped, abs=1e-9)
         values = z * quadratic(z)[:, None]
         crossed = (values / sigma * w[:, None]).T @ (values / sigma**2) - sigma * np.outer(g, g)
         np.testing.assert_allclose(crossed, sigma * cov, atol=1e-11)  # equation 20 as printed: too small by sigma
@@ -486,7 +487,8 @@ def test_the_jacobian_of_a_linear_layer_with_channels():
     x, W = rng.normal(size=(2, 4)), rng.normal(size=(3, 4))
     J = slopes(lambda w: (x @ w.reshape(3, 4).T).ravel(), W.ravel(), 1e-3).T  # (2 * 3, 3 * 4)
     for (k, l), (m, n) in itertools.product(np.ndindex(2, 3), np.ndindex(3, 4)):
-        assert J[3 * k + l, 4 * m + n] == pytest.approx(x[k, n] if l == m else 0, abs=1e-10)  # both counted from 0
+        # the indices of rows and columns start at 0
+        assert J[3 * k + l, 4 * m + n] == pytest.approx(x[k, n] if l == m else 0, abs=1e-10)
     np.testing.assert_allclose(J.T @ J, np.kron(np.eye(3), x.T @ x), atol=1e-9)
     assert np.linalg.matrix_rank(x.T @ x) == 2
     assert np.linalg.matrix_rank(J.T @ J, tol=1e-8) == 6 < 12  # d_theta = 12 > d_v = 6: one example is not enough
@@ -760,7 +762,8 @@ def test_the_work_of_the_repeats():
     printed.dp_ulr(net, x, y, **PRINTED | {"K": 100}, remedy="eigenvectors", sigma=1.0, rng=np.random.default_rng(0))
     assert sum(work) == once + 100 * 13248
     assert 100 * 13248 / once == pytest.approx(11.9446, abs=1e-4)
-    assert 4 * 100 * once / (100 * 13248) == pytest.approx(33.488, abs=1e-3)  # with whole forward passes
+    # the ratio if each repeat took a whole forward pass for each layer
+    assert 4 * 100 * once / (100 * 13248) == pytest.approx(33.488, abs=1e-3)
 
 
 @pytest.mark.verifies("dpulr2024:A5-claims")

@@ -372,7 +372,8 @@ def test_the_proxy_of_a_step_has_another_mean_than_the_derivative_has():
         return gaussian_mean(lambda u, z: (float(u > 0) - 1) ** 2, v, SIGMA)
 
     assert (smoothed(V + 1e-4) - smoothed(V - 1e-4)) / 2e-4 == pytest.approx(want, abs=1e-8)
-    for f, slope in ((abs, np.sign), (lambda u: u**2, lambda u: 2 * u)):  # no jump
+    # for functions without a jump, the two means agree
+    for f, slope in ((abs, np.sign), (lambda u: u**2, lambda u: 2 * u)):
         mean = gaussian_mean(lambda u, z, f=f: z * f(u) / SIGMA**2, V, SIGMA)
         assert mean == pytest.approx(gaussian_mean(lambda u, z, d=slope: d(u), V, SIGMA), abs=1e-10)
     assert gaussian_mean(lambda u, z: np.sign(u), V, SIGMA) == pytest.approx(0.451494, abs=1e-6)
@@ -612,8 +613,8 @@ def test_costs_of_steps_and_of_layers_add_up():
 def test_the_impairment_vanishes_for_a_share_of_the_mean_batch_and_not_at_the_mean():
     """The impairment (the bound's first term) vanishes if N_B is a share of the mean batch size qN, but not at qN.
 
-    We divide the impairment by the second term of the bound, for growing N and N_B = qN / 2, 0.9 qN and qN. The
-    impairment is also computed from SciPy's binomial law.
+    We divide the impairment by the second term of the bound, for growing N and N_B = qN / 2, 0.9 qN and qN. We
+    compare the impairment with SciPy's binomial law.
     """
     want = {0.5: (2.151e-6, 7.556e-27, 9.157e-108), 0.9: (10.53, 0.9577, 8.874e-4), 1.0: (31.20, 15.82, 7.965)}
     for share, row in want.items():

@@ -45,7 +45,7 @@ def digits(got, want, decimals):
 
 
 def impairment_mpmath(N, q, N_B):
-    """The impairment as printed, from exact binomials, with enough digits for 1 - P."""
+    """The impairment as printed, from exact binomials, with enough digits for the probability of acceptance."""
     with mpmath.workdps(40 if N > 1000 else 800):
         q = mpmath.mpf(q)  # exactly the float's value
         p = [mpmath.binomial(N, k) * q**k * (1 - q) ** (N - k) for k in range(N_B)]
@@ -74,7 +74,7 @@ def test_the_impairment(N, q, N_B, want):
 
 @pytest.mark.parametrize("N, q, N_B", [(1, 0.5, 1), (7, 0.9, 7), (30, 1e-12, 30), (30, 0.999, 2), (200, 0.01, 150)])
 def test_the_impairment_far_from_the_paper(N, q, N_B):
-    """The impairment is correct for sizes at which 1 - P would be 0 in floats, or nearly 1.
+    """The impairment is correct even if 1 - P(rejection) would be 0 in floats, or nearly 1.
 
     We also test the probability that a record is in the batch, because its code uses the same sum.
     """

@@ -47,7 +47,10 @@ def of(rows, **key):
 @pytest.mark.parametrize("n", DATA.values())
 @pytest.mark.parametrize("name", [name for name, reading in READINGS.items() if "steps" not in reading])
 def test_the_accountant_gives_the_same(name, n):
-    """The accountant gives the same epsilons for whole numbers of steps, from mechanisms that this test writes out."""
+    """For whole numbers of steps, the accountant gives the epsilons of `epsilons.epsilons`.
+
+    The test writes out the mechanism of each reading (interpretation of the paper).
+    """
     for caption in CAPTIONS:
         m, S = {"CNN": (512, 3), "FC": (128, 2)}[caption["net"]]
         poisson = name == "Poisson"
@@ -92,7 +95,7 @@ def test_how_many_captions_each_reading_gives(rows, column, cut, rounded, farthe
 
 @pytest.mark.verifies("lee2020:fig2", "lee2020:fig3", "lee2020:fig4")
 def test_the_rows_and_their_verdicts(rows):
-    """All rows of Fashion-MNIST have the verdict "inside", except one misprint, and no row of CIFAR-10 has it.
+    """All rows of Fashion-MNIST except one misprint have the verdict "inside". No row of CIFAR-10 has this verdict.
 
     Our epsilons for CIFAR-10 are 9 to 14 % above the printed epsilons.
     """
@@ -165,7 +168,7 @@ def test_no_small_data_set_exceeds_the_amplified_profile(seed):
 
 @pytest.mark.verifies("lee2020:def1")
 def test_the_amplified_profile_is_attained_where_one_record_stands_out():
-    """If one record differs from all other records, its hockey-stick divergence attains the amplified profile.
+    """If one record differs from all other records, replacing this record attains the amplified profile.
 
     The laws are P = (1 - q) N(0, 1) + q N(1/z, 1) and N(0, 1), and we use quadrature. P is the first law for
     epsilon >= 0, and the second law for epsilon < 0.

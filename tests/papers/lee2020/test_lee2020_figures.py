@@ -25,7 +25,8 @@ from tests.project.committed import described
 from tests.project.tree import ROOT
 
 FIGURES = {"fig2": FIG2, "fig3": FIG3, "fig4": FIG4}
-PRINTED_SIZES = {"fig2": (512, 3, 200), "fig3": (512, 3, 200), "fig4": (128, 2, 300)}  # m, S, epochs
+# for each figure: batch size m, sensitivity S of the sum, epochs
+PRINTED_SIZES = {"fig2": (512, 3, 200), "fig3": (512, 3, 200), "fig4": (128, 2, 300)}
 
 
 def of(experiment, scale="paper", **key):
@@ -329,7 +330,8 @@ def test_over_several_seeds_each_is_held_against_the_run_of_its_own_seed():
     (gain,) = claims_in_words.gains(found).values()
     assert (gain.mean, gain.n) == (-5.0, 3)
     assert gain.half == pytest.approx(4.3027 / math.sqrt(3), abs=1e-4)
-    (cost,) = claims_in_words.cost_of_privacy(found).values()  # seeds 1 and 2 lose 8 and 17
+    # seed 1 loses 8 points and seed 2 loses 17 points; seed 3 has no BP run
+    (cost,) = claims_in_words.cost_of_privacy(found).values()
     assert (cost.mean, cost.n) == (12.5, 2)
     assert cost.half == pytest.approx(12.7062 * 4.5, abs=1e-3)
 

@@ -279,7 +279,7 @@ def test_the_report_says_which_readings_give_the_gain():
     )
     assert "the largest gain of DP-DFA is +6.0 points, at sigma 0.05 under both tanh." in text
     assert "| both tanh | +1.0 (-0.5) | 78.5, 78.0 | 7.12, 7.13 | +6.0 (+6.5) | 50.0, 56.5 | 0.73 |" in text
-    assert gain.notes(ROWS[:2]) == []  # DP-BP alone
+    assert gain.notes(ROWS[:2]) == []  # these rows have only DP-BP
 
 
 def test_a_pair_holds_rules_of_two_readings_against_each_other():

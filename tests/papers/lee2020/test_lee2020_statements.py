@@ -111,7 +111,8 @@ def test_the_printed_loops_draw_one_matrix_that_nothing_uses_and_use_one_that_no
     B = feedback.draw(net, law="spectral", scale=0.9, rng=rng(1))
     ours = {l + 1 for l in range(L + 1) if B[l] is not None}  # B[l] feeds layer l and is the printed B^{l+1}
     figure = {int(matrix[2:-1]) + 1 for matrix, _ in feedback.wiring("dfa", L).values() if matrix.startswith("B")}
-    assert ours == figure == drawn & read  # our reading is l = 2..L; l = 2..L+1 also has a top matrix
+    # we read the loop as l = 2..L; with l = 2..L+1, the top layer would also have a matrix
+    assert ours == figure == drawn & read
     assert figure | {L + 1} == read
     assert all(B[l].shape == (net.W[l].shape[0], 3) for l in range(1, L))
 
@@ -358,11 +359,12 @@ def test_the_real_rule_attains_the_recorded_ratios(rows, setting, top, L, ratio)
 
 @pytest.mark.verifies("lee2020:sens-total")
 def test_the_printed_formula_is_a_bound_where_the_output_layer_moves_no_more_than_a_hidden_one(rows):
-    """The printed formula is a bound if the output layer changes by no more than a hidden layer.
+    """The printed formula is a bound if the output layer changes by at most as much as a hidden layer.
 
     The paper does not state this condition. We test it by the changes of the rule itself.
     """
-    moved_by = {"e": 1.0, "0.9 e": 0.9, "e y(1-y)": 0.25, "0.9 e y(1-y)": 0.225}  # instead of gamma beta
+    # factor of the output layer, in place of gamma beta
+    moved_by = {"e": 1.0, "0.9 e": 0.9, "e y(1-y)": 0.25, "0.9 e y(1-y)": 0.225}
     worst = [entry for entry in rows if entry["setting"] in ("worst sigmoid", "worst tanh")]
     assert len(worst) == 12
     for entry in worst:

@@ -423,7 +423,7 @@ def test_the_cnn_after_50_of_its_200_epochs():
 
 @pytest.mark.verifies("lee2020:claim-hybrid", "lee2020:claim-gain", "lee2020:claim-scratch")
 def test_the_cnn_at_the_most_noise():
-    """On the CNN with the most noise, the hybrid's accuracy is above chance and rises, and DP-DFA's is at chance.
+    """On the CNN with the most noise, the accuracy of the hybrid rises above chance, but that of DP-DFA does not.
 
     The runs have all images, sigma = 0.05, 25 epochs and one seed.
     """

@@ -140,7 +140,7 @@ def test_directions_read_off_the_weights_are_those_that_were_taken(dtype, moment
             read = update_from_weights(steps, lr=0.01, momentum=momentum)
             assert read.dtype == dtype
             error = np.linalg.norm(read.astype(float) - taken[t - 1][l])
-            arithmetic = 40 * np.finfo(dtype).eps * np.linalg.norm(read)  # momentum adds up to ten directions
+            arithmetic = 40 * np.finfo(dtype).eps * np.linalg.norm(read)  # v is a sum of up to ten directions
             bound = weights_rounding(steps, lr=0.01, momentum=momentum)
             assert error <= bound + arithmetic
             assert bound <= 20 * error or dtype is np.float64  # the bound is not trivial

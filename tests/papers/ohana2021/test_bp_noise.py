@@ -15,9 +15,11 @@ from tests.experiments.tiny_runs import tiny_settings, write_data
 from tests.project.committed import described
 from tests.project.tree import ROOT
 
-ROW = {"0": 75.22, "0.01": 70.71, "0.03": 71.47, "0.05": 71.27, "0.1": 70.28, "0.2": 66.78}  # printed, in percent
+# the printed accuracies of BP in percent
+ROW = {"0": 75.22, "0.01": 70.71, "0.03": 71.47, "0.05": 71.27, "0.1": 70.28, "0.2": 66.78}
 CELLS = {(cell.key["reading"], cell.key["sigma"]): cell for cell in EXP_BP.cells("paper", [1])}
-OF_THE_RULE = {"tau_h_max": 1.0, "tau_h_min": 0.0, "clip_x": False, "floor": "literal"}  # in the first reading
+# the settings of the rule in the first reading
+OF_THE_RULE = {"tau_h_max": 1.0, "tau_h_min": 0.0, "clip_x": False, "floor": "literal"}
 
 
 @pytest.mark.verifies("ohana2021:exp-bp", "ohana2021:table1")
@@ -138,7 +140,8 @@ ROWS = rows(base=(71.0, 71.0, 71.2), root=(None, 71.0, 66.0), plain=(75.5, None,
 def test_falls_are_from_0_to_the_largest_sigma_and_the_nearest_stands_first():
     found = bp_noise.falls(ROWS)
     assert [one["reading"] for one in found] == ["sqrt(m) times the noise", bp_noise.BASE, "no clip at sigma 0"]
-    assert found[0]["accuracies"] == {"0": 71.0, "0.01": 71.0, "0.2": 66.0}  # 71.0 at sigma 0 is from the base
+    # the value 71.0 at sigma 0 is from the run of the first reading
+    assert found[0]["accuracies"] == {"0": 71.0, "0.01": 71.0, "0.2": 66.0}
     assert (found[0]["fall"], found[0]["noise"]) == (5.0, 5.0)
     assert found[0]["distance"] == pytest.approx((0.29 + 0.78) / 2, abs=0.01)
     assert found[2]["accuracies"] == {"0": 75.5, "0.01": 71.0, "0.2": 71.2}

@@ -554,7 +554,7 @@ def test_how_far_a_label_moves_the_output_layer(tau_B):
 
 @pytest.mark.verifies("ohana2021:prop3-cols")
 def test_the_flat_batches_of_one_unit_are_what_they_say():
-    """The flat batches of one unit differ in one sign. Without any signal, their laws differ by the same divergence."""
+    """The flat batches of one unit differ in one sign. The divergence of their laws has a closed form."""
     D, D2 = flat([[1, 1], [1, -1], [1, 1]]), flat([[1, 1], [1, -1], [1, -1]])
     for alpha in (1.1, 1.5):
         want = renyi_in_the_plane(row_law(D, 0, 1.0), row_law(D2, 0, 1.0), alpha)

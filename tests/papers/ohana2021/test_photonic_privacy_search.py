@@ -29,7 +29,7 @@ SLACK = 1 + 1e-9
 
 
 def eq7(f, a2, f2, a22, alpha, sigma):
-    """Equation 7 for the means f and f2 and the diagonal covariances sigma^2 a2 and sigma^2 a22, of m updates."""
+    """Equation 7 for m times the update: means f and f2, and diagonal covariances sigma^2 a2 and sigma^2 a22."""
     star = alpha * a22 + (1 - alpha) * a2
     if (star <= 0).any():
         return math.inf

@@ -188,7 +188,7 @@ def test_the_step_after_the_choice_of_sign_holds_for_that_sign_and_for_no_other(
         star = alpha * a22 + (1 - alpha) * a2
         signs[a22 >= a2] += 1
         assert (star >= a2) is (a22 >= a2)
-        if 0 < a2 <= a22:  # the logarithm of the next line is larger
+        if 0 < a2 <= a22:  # the mean term and the logarithm of the next line are larger
             assert star / (a2 ** (1 - alpha) * a22**alpha) >= a2**alpha / a22**alpha
     assert min(signs.values()) > 100
 

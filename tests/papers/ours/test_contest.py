@@ -116,7 +116,7 @@ def test_the_best_of_the_first_rung_go_on_and_the_best_mean_wins():
     search = Search("paper", "mnist", "dp-sgd", 3, 2)
     first = [0.5, 0.7, 0.1, 0.8, 0.7, 0.2, 0.3, 0.4]
     done = records({search.name(f"trial{trial}", 1): accuracy for trial, accuracy in enumerate(first)})
-    assert search.ranked(done) == [3, 1]  # trials 1 and 4 have 0.7, and 1 is smaller
+    assert search.ranked(done) == [3, 1]  # of trials 1 and 4 with the accuracy 0.7, trial 1 has the smaller number
     second = {("best1", 2): 0.6, ("best1", 3): 0.6, ("best2", 2): 0.7, ("best2", 3): 0.71}
     for cell in search.second_rung():
         assert cell.known({}) is cell
@@ -309,7 +309,7 @@ def test_the_first_search_of_a_rank_comes_before_its_second():
 
 
 def test_the_hours_of_the_protocol_add_up():
-    """The total hours in the protocol are sums of its hours.
+    """In the protocol's table of hours, each running total is the sum of the hours up to its row.
 
     Each of the six values is rounded to a tenth of an hour, so a sum can differ from the total by up to 0.3 hours.
     """

@@ -230,7 +230,8 @@ def test_a_run_is_the_algorithm_on_the_printed_objective(tiny, tmp_path, clipped
     """
     dataset, x, y = tiny
     own = {"sigma": 0.3, "ridge": 0.05, "L": 0.4, "ridge_clipped": clipped}
-    record = run(regression(dataset, rule_settings=own, kernels=False), tmp_path / "out")  # nor below
+    # without kernels, because the computation below also uses plain NumPy
+    record = run(regression(dataset, rule_settings=own, kernels=False), tmp_path / "out")
 
     def grad(theta, i):
         bare = (1 / (1 + math.exp(-x[i] @ theta)) - y[i]) * x[i]
@@ -255,7 +256,7 @@ def test_a_run_is_the_algorithm_on_the_printed_objective(tiny, tmp_path, clipped
     [(0.5, "is only a conjecture"), (1.0, "-DP under replace-one"), (0.05, "-DP under replace-one")],
 )
 def test_the_record_says_what_is_guaranteed(tiny, tmp_path, tau, said):
-    """The record of a run states the guarantee, or says that it is only a conjecture.
+    """The record of a run states the guarantee, or states that a guarantee is only a conjecture.
 
     For tau = 1, two epochs and sigma = 2 L, the Renyi divergence is R alpha with R = 1. At the best order and
     delta = 1e-9, epsilon is R + 2 sqrt(R log 1e9) = 10.1.
@@ -300,7 +301,7 @@ def test_settings_that_do_not_fit_get_one_sentence(tiny, tmp_path, changed, sent
 def test_the_cells_of_the_figures(figure, runs):
     """Each figure has ten runs for every tau under its main reading, and three runs under each other reading.
 
-    Runs with noise have sigma = 2 L.
+    A reading is one interpretation of the report. Runs with noise have sigma = 2 L.
     """
     cells = figure.cells("paper", list(range(1, 11)))
     assert len(cells) == runs == len({cell.name for cell in cells})
@@ -415,7 +416,7 @@ def test_the_epsilons_of_every_reading():
         assert row["sigma = 4L"] < row["every term"] <= row["uncapped"]
         assert row["every term"] <= row["proved"] + 1e-8
     for (tau, e), row in found.items():
-        if tau != "1/n":  # each pass is a full release, so R = passes / 2; the grid of orders is fine
+        if tau != "1/n":  # each pass is a full release, so R = passes / 2; the accountant uses a fine grid of orders
             R = math.ceil(e / float(tau) - 1e-9) / 2
             assert row["proved"] == pytest.approx(R + 2 * math.sqrt(R * math.log(1e4)), rel=3e-4)
     assert [found["1/n", e]["proved"] for e in (1, 10, 50)] == pytest.approx(

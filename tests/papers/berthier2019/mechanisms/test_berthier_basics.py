@@ -33,7 +33,8 @@ def test_rows_of_figure_2():
     assert len(rows) == 7
     for row in rows:
         sigma = mp.mpf(row["sigma / Delta"])
-        shared = 2 * mp.quad(lambda x, sigma=sigma: mp.npdf(x, 1, sigma), [0.5 - 9 * sigma, 0.5])  # both sides
+        # twice the area under one density on the other side of the middle
+        shared = 2 * mp.quad(lambda x, sigma=sigma: mp.npdf(x, 1, sigma), [0.5 - 9 * sigma, 0.5])
         assert row["ours"] == pytest.approx(float(1 - shared), abs=1e-9)
         assert float(row["best guess"].removesuffix(" %")) == pytest.approx(100 - 50 * float(shared), abs=0.006)
         delta = mp.ncdf(0.5 / sigma - row["epsilon"] * sigma) - mp.exp(row["epsilon"]) * mp.ncdf(

@@ -139,7 +139,7 @@ def test_what_delta_says_of_the_privacy_loss():
     cut = np.minimum(mu, math.e * nu)
     moved = integrate.trapezoid(mu - cut, u)
     assert moved == pytest.approx(delta, abs=1e-8)
-    assert integrate.trapezoid(math.e * nu - cut, u) > moved  # there is enough room below e nu
+    assert integrate.trapezoid(math.e * nu - cut, u) > moved  # the moved mass fits below e nu
 
 
 @pytest.mark.verifies("berthier2019:rem-eps-zero")

@@ -89,7 +89,8 @@ def test_sensitivities_of_mean_sum_max_and_the_histogram_itself():
 
     cases = [
         (lambda x: values @ x / x.sum(), same, "replace-one", 2, 1 / n),
-        (lambda x: values @ x / x.sum(), three, "add-remove", 2, 1 / n),  # largest if we add a 1 to n - 1 zeros
+        # the mean changes most if we add a record of 1 to n - 1 records of 0
+        (lambda x: values @ x / x.sum(), three, "add-remove", 2, 1 / n),
         (lambda x: values @ x, three, "add-remove", 2, 1.0),
         (largest, same, "replace-one", 2, 1.0),
         (lambda x: x, same, "replace-one", 1, 2.0),
@@ -302,7 +303,8 @@ def test_the_least_gaussian_noise(eps, delta, sigma):
     found = classic.gaussian_scale(epsilon=eps, delta=delta, l2_sensitivity=0.5) / 0.5
     if sigma:
         assert found == pytest.approx(sigma, rel=1e-13)
-    with mp.workdps(400):  # 1e-11 more noise has an exact delta of at most delta; 1e-11 less noise has a larger one
+    # with 1e-11 more noise, the exact delta is at most delta; with 1e-11 less noise, it is larger
+    with mp.workdps(400):
 
         def exact(z):
             mu = 1 / mp.mpf(z)

@@ -103,7 +103,8 @@ def test_the_corrected_laplace_scale_holds_and_no_smaller_one_does(delta, scale)
         assert b == pytest.approx(scale, rel=1e-11)
     with mp.workdps(30):
         for factor, sign in ((1, 0), (0.999, 1), (1.001, -1)):
-            apart = mp.exp(-mp.mpf(0.5) / (mp.mpf(b) * factor))  # 1 - apart / 2 of p is below 1/2
+            # the mass below 1/2 is 1 - apart / 2 for the law at 0, and apart / 2 for the law at 1
+            apart = mp.exp(-mp.mpf(0.5) / (mp.mpf(b) * factor))
             middle = (1 - apart / 2) - apart / 2
             assert middle == pytest.approx(delta, rel=1e-14) if sign == 0 else (middle > delta) == (sign > 0)
     assert tv.laplace_tv(l1_sensitivity=3, scale=3 * b) == pytest.approx(delta, rel=1e-14)
@@ -157,7 +158,8 @@ def test_the_gap_between_densities_in_the_plane_is_not_what_the_appendix_says():
     assert along * other == pytest.approx(2.37906, abs=1e-4)
     claimed = shift / (2 * b**2)
     assert claimed == pytest.approx(0.5)
-    assert along == pytest.approx(0.476, abs=1e-3)  # with the displayed density, which lacks a factor, below 0.5
+    # with the displayed density, which lacks a factor, the gap is below 0.5
+    assert along == pytest.approx(0.476, abs=1e-3)
     assert integrate.quad(lambda x: math.exp(-abs(x) / b), -8, 8, points=[0])[0] ** 2 == pytest.approx(0.04, rel=1e-9)
 
 
@@ -225,7 +227,7 @@ def test_a_map_of_laws_may_tell_apart_what_no_map_of_outputs_can():
         return np.array([1.0, 0.0]) if np.array_equal(law, p) else np.array([0.0, 1.0])
 
     assert total_variation(f(p), f(q)) == 1
-    corners = [np.array(rows, float) for rows in itertools.product(np.eye(2), repeat=2)]  # deterministic channels
+    corners = [np.array(rows, float) for rows in itertools.product(np.eye(2), repeat=2)]  # all deterministic channels
     assert max(total_variation(tv.apply_channel(K, p), tv.apply_channel(K, q)) for K in corners) == (
         pytest.approx(0.02)
     )
@@ -282,7 +284,8 @@ def test_composition_of_gaussian_releases():
     assert np.abs(p - q).sum() / 2 == pytest.approx(0.176936726241879, abs=1e-4)
     for many in ([0.01] * 400, [0.5], [0.3, 0.02, 0.4]):
         assert tv.least_compose_gaussian_tv(many) <= tv.compose_gaussian_tv(many)
-    assert tv.compose_gaussian_tv([0.01] * 100) == pytest.approx(0.1, rel=1e-12)  # grows like sqrt(k)
+    # the bound for k releases grows like sqrt(k), not like k
+    assert tv.compose_gaussian_tv([0.01] * 100) == pytest.approx(0.1, rel=1e-12)
 
 
 @pytest.mark.verifies("berthier2019:gauss-tv-only")

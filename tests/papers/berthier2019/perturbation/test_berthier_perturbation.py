@@ -71,7 +71,7 @@ def test_no_gap_is_above_the_bound_and_the_worst_pair_is_on_it(case, few_pairs):
 
 
 def test_a_step_that_stretches_more_than_is_said_is_seen(monkeypatch, few_pairs):
-    """The verdicts show it if a step increases the gap by more than the assumed factor.
+    """If a step increases the gap by more than the assumed factor, the verdicts report this.
 
     For example, simulated pairs with non-convex losses exceed the bound for convex losses.
     """
@@ -101,14 +101,15 @@ def test_the_losses_are_what_the_bound_asks_for(case):
             assert largest <= CASES[case].beta + 1e-9
             assert np.linalg.norm(gradient(theta) - max(CASES[case].mu, 0) * theta) <= 1 + 1e-12
     far = [np.linalg.norm(g(np.array([np.pi, 0.0]))) for g in bent(np.array([[1.0, 0.0]]), np.ones(1))]
-    assert far == pytest.approx([1.0], abs=1e-12)  # the sine is 1 here
+    assert far == pytest.approx([1.0], abs=1e-12)  # the norm is the sine of beta pi + pi / 4 = pi / 2
 
 
 def test_the_curves_of_privacy_are_those_of_gaussians_on_the_worst_gap():
     """The privacy curves are divergences of Gaussians whose means differ by the worst gap.
 
-    In the strongly convex case, the curve is the divergence of order 2 of N(gap, 1) from N(0, 1). We compute its
-    exponential by quadrature. In the convex and the non-convex case, the curve is 4 at the last record.
+    In the strongly convex case, the curve is the divergence of order 2 of N(gap, 1) from N(0, 1). We compute the
+    exponential of this divergence by quadrature. In the convex and the non-convex case, the curve is 4 at the last
+    record.
     """
     grid = np.linspace(-12, 16, 40001)
     curve = privacy_curves("strongly convex")["noise N(0, 1) on the output"]

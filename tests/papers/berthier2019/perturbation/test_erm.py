@@ -1,4 +1,7 @@
-"""Problems with their constants and minimisers, and noise in objective, output or gradient (Berthier 2019, 3.2)."""
+"""Problems with their constants and minimisers, and noise in the objective, the output or the gradients.
+
+These are the three methods of Berthier (2019, Section 3.2).
+"""
 
 import math
 from fractions import Fraction
@@ -111,7 +114,7 @@ def test_the_constants_are_attained():
         assert (problem.mu, problem.beta, problem.L) == pytest.approx((0.2, beta, L), rel=1e-15)
         curvature = np.linalg.eigvalsh(problem.hessian(np.array([theta, 0, 0])))
         assert (curvature[0], curvature[-1]) == pytest.approx((0.2, beta), rel=1e-15)
-        far = 40.0 if loss == "logistic" else theta  # a prediction far from the label
+        far = 40.0 if loss == "logistic" else theta  # the prediction at theta = 40 is far from the label
         moved = np.array([far, 0, 0])
         assert np.linalg.norm(problem.gradient(moved) - 0.2 * moved) == pytest.approx(L, rel=1e-14)
 
@@ -266,10 +269,11 @@ def test_in_one_dimension_with_a_quadratic_loss_the_release_is_the_mean_with_lap
     assert theta[0] == pytest.approx(searched, abs=1e-7)
     release = objective_mechanism(loss="quadratic", n=4, R=R, b=b)
     assert release.noise_std == pytest.approx(stats.laplace(scale=b).std(), rel=1e-14)
-    assert release.sensitivity == abs(x.mean() - np.array([1.0, 0.4, 1.0, 0.9]).mean())  # R replaces 0
+    # the record R replaces the record 0
+    assert release.sensitivity == abs(x.mean() - np.array([1.0, 0.4, 1.0, 0.9]).mean())
     grid = np.linspace(-9, 9, 1001)
     law = [stats.laplace(loc, b).logpdf(grid) for loc in (x.mean(), x.mean() + release.sensitivity)]
-    assert np.abs(law[0] - law[1]).max() == pytest.approx(R / (4 * b), rel=1e-12)  # epsilon = R / (n b)
+    assert np.abs(law[0] - law[1]).max() == pytest.approx(R / (4 * b), rel=1e-12)  # epsilon is R / (n b)
     assert choose(release).id == "berthier2019:prop2.1"
     assert 0.4999 < float(laplace(np.array([1e5]), scale=b / release.sensitivity)[0]) <= R / (4 * b)
 
@@ -353,7 +357,8 @@ def test_six_iterates_under_one_noise_give_the_second_moments_of_the_records_awa
     with pytest.raises(ValueError, match=r"must have at least d \+ 2 = 5 rows, got 4"):
         released_contraction(path[:4])
     far = objective_descent(problem, eta=eta, gamma=gamma, steps=400, theta0=np.zeros(3))[-1]
-    np.testing.assert_allclose(far, minimise(problem, eta=eta), rtol=1e-12)  # the minimiser is the limit
+    # the released minimiser is the limit of the path
+    np.testing.assert_allclose(far, minimise(problem, eta=eta), rtol=1e-12)
 
 
 # --- the contraction, and noise on the output -------------------------------------------------------------------
@@ -369,7 +374,8 @@ def test_a_step_on_a_quadratic_with_its_spectrum_in_mu_beta_contracts_by_rho_at_
     axes = np.linalg.qr(rng.standard_normal((3, 3)))[0]
     H = (axes * np.array([mu, rng.uniform(mu, beta), beta])) @ axes.T
     rho = contraction(gamma=gamma, mu=mu, beta=beta)
-    assert np.linalg.norm(np.eye(3) - gamma * H, 2) == pytest.approx(rho, rel=1e-12)  # H has mu and beta
+    # rho is attained, because mu and beta are eigenvalues of H
+    assert np.linalg.norm(np.eye(3) - gamma * H, 2) == pytest.approx(rho, rel=1e-12)
     assert rho < 1
     best = contraction(gamma=2 / (mu + beta), mu=mu, beta=beta)
     assert best == pytest.approx((beta - mu) / (beta + mu), abs=1e-14)
@@ -414,12 +420,14 @@ def test_clipped_steps_do_not_contract_and_end_further_apart_than_the_bound():
     rho = contraction(gamma=gamma, mu=1.0, beta=1.0)
     bounds = output_gaps(n, gamma=gamma, L=L, rho=rho)  # for the n places of the record that differs
     pair = simulate_pair(steps(9.0, L), steps(-9.0, L), theta0=np.zeros(1), gamma=gamma)
-    np.testing.assert_allclose(pair[0] - pair[1], [[0.0], *[[2 * gamma * L]] * n], rtol=1e-12)  # first +-0.1, then +0.1
+    # the first step moves by +0.1 or -0.1, and all later steps move both runs by +0.1
+    np.testing.assert_allclose(pair[0] - pair[1], [[0.0], *[[2 * gamma * L]] * n], rtol=1e-12)
     assert bounds[0] == pytest.approx(0.2 * 0.9**9, rel=1e-12)
     assert abs(pair[0] - pair[1])[-1] > 2.5 * bounds[0]
     free = simulate_pair(steps(9.0, np.inf), steps(-9.0, np.inf), theta0=np.zeros(1), gamma=gamma)
     gaps = abs(free[0] - free[1])[1:, 0]
-    np.testing.assert_allclose(gaps, 18 * gamma * rho ** np.arange(n), rtol=1e-12)  # without clip and L
+    # without the clip, the gaps do not depend on L
+    np.testing.assert_allclose(gaps, 18 * gamma * rho ** np.arange(n), rtol=1e-12)
 
 
 @pytest.mark.verifies("berthier2019:outpert", "berthier2019:fig3")
@@ -443,7 +451,7 @@ def test_the_curve_of_a_shuffled_pass_to_15_digits_and_against_the_mixture_itsel
     assert got == pytest.approx(float(mpmath.log(sum(mpmath.exp(s**2) for s in exact) / 10)), rel=1e-13)
     assert np.max(gaps**2) == pytest.approx(0.04)
     assert np.mean(gaps**2) == pytest.approx(0.0184931230612512)
-    # The bound holds for the quadrature of a mixture of Gaussians at all gaps from a Gaussian at 0.
+    # By quadrature, the bound holds for the divergence of a mixture of Gaussians at all gaps from a Gaussian at 0.
     for alpha, sigma in ((2.0, 0.3), (5.0, 0.5)):
 
         def integrand(u, alpha=alpha, sigma=sigma):
@@ -471,7 +479,7 @@ def test_the_release_is_counted_and_drawn():
         output_perturbation(problem, gamma=1.0, sigma=s, theta0=np.zeros(3), rng=np.random.default_rng(3))
         for s in (0.5, 1.0)
     ]
-    rng = np.random.default_rng(3)  # draws first the order, then the noise
+    rng = np.random.default_rng(3)  # `output_perturbation` draws the order first, and then the noise
     path = sgd_pass(problem.steps(rng.permutation(50)), theta0=np.zeros(3), gamma=1.0, radius=0.1)
     assert np.linalg.norm(path, axis=1).max() == pytest.approx(0.1, rel=1e-12)
     far = sgd_pass(problem.steps(np.random.default_rng(3).permutation(50)), theta0=np.zeros(3), gamma=1.0)

@@ -232,7 +232,8 @@ def test_given_all_iterates_before_the_next_is_the_sum_of_all_gradients_under_fr
     S = 1.69 * maps @ maps.T
     for t in range(1, 6):
         weights = np.linalg.solve(S[:t, :t], S[:t, t])
-        np.testing.assert_allclose(weights, -0.5 * np.array(a[1 : t + 1]), atol=1e-10)  # theta_s has -gamma a_s
+        # the weight of theta_s is -gamma a_s
+        np.testing.assert_allclose(weights, -0.5 * np.array(a[1 : t + 1]), atol=1e-10)
         assert S[t, t] - weights @ S[:t, t] == pytest.approx(1.69, rel=1e-12)
     alone = [S[t, t] - S[t, t - 1] ** 2 / S[t - 1, t - 1] for t in range(1, 6)]
     assert alone[0] == pytest.approx(1.69, rel=1e-12)  # theta_1 reveals eta_1
@@ -407,7 +408,8 @@ def test_without_noise_it_is_dp_sgd_and_without_a_clip_bp():
     state = {}
     for t in (1, 2, 3):
         dW, _ = noise_feedback(net, x[:0], y[:0], m=5, sigma=1.0, rng=np.random.default_rng(t), state=state)
-    eta = [np.random.default_rng(t).standard_normal((2, 4)) for t in (2, 3)]  # noise of the top layer comes first
+    # the rule draws the noise of the top layer first
+    eta = [np.random.default_rng(t).standard_normal((2, 4)) for t in (2, 3)]
     np.testing.assert_allclose(dW[2], eta[1] - eta[0], rtol=1e-13)
 
 
@@ -443,7 +445,8 @@ def tiny(tmp_path_factory):
 @pytest.mark.verifies("berthier2019:nf-update")
 def test_stopped_after_any_step_and_resumed_it_is_the_uninterrupted_run(tiny, tmp_path, monkeypatch):
     whole = untimed(run(tiny, tmp_path / "whole"))
-    assert "no privacy guarantee" not in whole["privacy"]["statement"]  # the statement is not an error
+    # the record contains the privacy statement of the rule
+    assert "no privacy guarantee" not in whole["privacy"]["statement"]
     assert whole["privacy"]["id"] == "berthier2019:nf-update"
     for k in range(whole["steps"]):
         with monkeypatch.context() as patch:
@@ -453,7 +456,8 @@ def test_stopped_after_any_step_and_resumed_it_is_the_uninterrupted_run(tiny, tm
         assert untimed(run(tiny, tmp_path / str(k))) == whole
     iterate = replace(tiny, rule_settings={"sigma": 0.005, "C": 1.0, "noise_on": "iterate", "gamma": tiny.lr})
     again = run(iterate, tmp_path / "iterate")
-    np.testing.assert_allclose(again["test_accuracy"], whole["test_accuracy"], atol=1e-6)  # 0.05 gamma = 0.005
+    # noise 0.05 on the gradient is noise 0.05 gamma = 0.005 on the iterate
+    np.testing.assert_allclose(again["test_accuracy"], whole["test_accuracy"], atol=1e-6)
     assert again["history"][-1]["train_loss"] == pytest.approx(whole["history"][-1]["train_loss"], rel=1e-4)
 
 

@@ -60,8 +60,8 @@ def test_the_noise_of_langevin_dynamics_depends_on_the_learning_rate(gamma, nois
 def test_lemma_3_1_is_the_stronger_one_where_both_are_allowed(n, of_mean, of_largest):
     """Lemma 3.1 gives a smaller bound than weak convexity, if sigma satisfies the condition of weak convexity.
 
-    We apply both bounds to the divergences of Theorem 3.6. The bound from weak convexity is twice the mean divergence.
-    If its condition on sigma fails, the value of Lemma 3.1 is near the largest divergence.
+    We apply the two bounds to the divergences of Theorem 3.6. The bound from weak convexity is twice the mean
+    divergence. If its condition on sigma fails, the value of Lemma 3.1 is near the largest divergence.
     """
     C = 1 + 1 / n
     share = np.array([(1 - C**-2) / (1 - C ** (-2 * i)) for i in range(1, n + 1)])
@@ -83,7 +83,8 @@ def test_no_weakest_guarantee_dominates_a_mixture_with_much_noise():
     """
     n, order = 30, 2
     C = 1 + 1 / n
-    D = np.array([(1 - C**-2) / (1 - C ** (-2 * i)) for i in range(1, n + 1)])  # at sigma = 2 L
+    # the divergences for each place of the record, at sigma = 2 L
+    D = np.array([(1 - C**-2) / (1 - C ** (-2 * i)) for i in range(1, n + 1)])
     centres = np.sqrt(2 * D / order)
     assert D == pytest.approx(order * centres**2 / 2)
     x = np.linspace(-12, 16, 28_001)
@@ -170,7 +171,8 @@ def test_who_sees_a_converged_last_iterate_guesses_the_last_record_hardly_better
     assert math.hypot(left + gap, std) < 0.16  # the runs start at 10
     right = (ends[0] < left + gap / 2).sum() + (ends[1] > left + gap / 2).sum()
     has_rate(right, 2 * runs, stats.norm.cdf(gap / (2 * std)), sees=0.04)
-    assert stats.norm.cdf(gap / (2 * std)) < stats.norm.cdf(L / sigma)  # one release with gap 2 L
+    # a guess from one release with gap 2 L is right more often
+    assert stats.norm.cdf(gap / (2 * std)) < stats.norm.cdf(L / sigma)
 
 
 @pytest.mark.verifies("berthier2019:linreg")
@@ -200,7 +202,8 @@ def test_the_noise_leaves_a_floor_that_grows_with_the_rate(gamma, floor):
     assert got == pytest.approx(floor, rel=1e-6)
     assert affine_covariances(np.ones((600, 1, 1)), gamma=2.01, sigma=2.01)[-1, 0, 0] > 1e6
     step = mechanism(L=1.0, sigma=2.0, adjacency="replace-one", sampling="epoch-partition", sampling_rate=1e-3)
-    assert (step.sensitivity, step.noise_std) == (2.0, 2.0)  # of the gradient, for any learning rate
+    # sensitivity and noise of the gradient do not depend on the learning rate
+    assert (step.sensitivity, step.noise_std) == (2.0, 2.0)
 
 
 @pytest.mark.verifies("berthier2019:rem-largest-rate")

@@ -103,7 +103,7 @@ def test_the_mask_is_uniform_and_new_for_every_coordinate():
     """Every coordinate has a new uniform mask, so node 2 receives the 25 pairs of numbers equally often.
 
     We apply a chi-square test with false alarm rate 1e-6 to 2,500 pairs. If the 25 probabilities have a root mean
-    square relative error of a quarter, the test misses this with probability 1e-6.
+    square relative error of a quarter, the test misses this error with probability 1e-6.
     """
     x, rng = np.full((3, 5000), 2), np.random.default_rng(8)
     received = ring_sum(x, MODULUS, rng)[1][1]["received"].reshape(2500, 2)

@@ -128,7 +128,7 @@ def test_theorem_4_2_at_the_recorded_numbers(c, z, alpha, bound, with_min):
         printed = mp.log(total + terms[1] + terms[2]) / (alpha - 1)
         assert float(printed_nonuniform([alpha], c=c, curve=curve(z))[0]) == pytest.approx(float(printed), rel=1e-12)
         assert with_min == pytest.approx(float(mp_thm9(alpha, c, lambda l: l * x / 2)), rel=1e-12)
-    # dp-accounting computes the bound with the min. Its forward differences make this bound even smaller.
+    # dp-accounting computes the bound `with_min`. Its forward differences make this bound even smaller.
     assert theirs._compute_rdp_sample_wor_gaussian(c, z, [alpha])[0] <= with_min * (1 + 1e-9)
     if c == 1e-3:
         assert theirs._compute_rdp_sample_wor_gaussian(c, z, [alpha])[0] == pytest.approx(with_min, rel=1e-9)
@@ -216,7 +216,7 @@ def test_weights_that_depend_on_the_data_void_theorem_4_2():
     Of 100 records, half are at -1 and half at +1. One record decides which half has the weights 1/50. The output
     reveals this half, so sampling does not improve privacy at all.
     """
-    bound = float(subsampled_nonuniform([2], c=1 / 50, curve=curve(1))[0])  # with sigma = 2
+    bound = float(subsampled_nonuniform([2], c=1 / 50, curve=curve(1))[0])  # the noise multiplier 1 is sigma = 2
     half = np.where(np.arange(100) % 2 == 0, 1.0, -1.0)
     weights = [np.where(half == side, 1 / 50, 0.0) for side in (1, -1)]
     assert [w.sum() for w in weights] == pytest.approx([1, 1])
@@ -232,7 +232,7 @@ def test_weights_that_depend_on_the_data_void_theorem_4_2():
 def test_from_which_noise_on_the_factor_8_holds():
     """The factor 8 is large enough if the noise is large enough.
 
-    With sensitivity 1, this needs sigma^2 >= 0.7959. With sensitivity 2 L, the factor is 32 L^2, and this needs
+    With sensitivity 1, the factor 8 needs sigma^2 >= 0.7959. With sensitivity 2 L, the factor is 32 L^2, which needs
     sigma^2 >= 3.1836 L^2.
     """
     limit = high_noise_limit()

@@ -47,7 +47,7 @@ def distance(a, T, replacement):
 
 @pytest.mark.verifies("berthier2019:rates")
 def test_the_orders_of_convergence():
-    """With replacement, the squared distance falls like log(T) / T; without replacement, like (log(T) / T)^2.
+    """The squared distance falls like log(T) / T with replacement, and like (log(T) / T)^2 without replacement.
 
     The learning rate is log(T) / T. If all curvatures are equal, the squared distance without replacement falls like
     1 / T^3 up to logarithms.

@@ -117,7 +117,8 @@ def test_the_mass_that_is_not_common_is_attained():
     phi = [[Fraction(1, 10**12), Fraction(1), Fraction(1), Fraction(1)]]
     p, q = beliefs(phi), beliefs([[Fraction(10**12), *phi[0][1:]]])
     assert Fraction(1, 3) - Fraction(1, 10**9) < non_common_mass(p, q) <= Fraction(1, 3)
-    assert non_common_mass(beliefs([], 3), beliefs([], 3)) == Fraction(1, 3)  # D and D' differ in record 0
+    # record 0 is a different record under D and D', so its mass is not common
+    assert non_common_mass(beliefs([], 3), beliefs([], 3)) == Fraction(1, 3)
 
 
 @pytest.mark.verifies("berthier2019:conj1")
