@@ -301,7 +301,7 @@ def test_audit_3_refutes_the_claim():
     assert found.claimed_epsilon == pytest.approx(3.8223, abs=5e-5)
     assert found.lower_bound >= 6
     assert found.hits[0] == 0
-    assert -found.scores[0].mean() == pytest.approx(10.74, abs=0.15)  # within 6 standard errors of 0.024
+    assert -found.scores[0].mean() == pytest.approx(10.74, abs=0.15)  # 6 standard errors of 0.024 are below 0.15
 
 
 # ---------------------------------------------------------------- the sound rule

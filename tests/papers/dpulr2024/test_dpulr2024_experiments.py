@@ -218,7 +218,7 @@ def test_seeds_after_the_first_are_for_the_cells_that_decide(experiment):
     first, second, third = ([c for c in cells if c.settings.seed == seed] for seed in (1, 2, 3))
     assert [c.key for c in second] == [c.key for c in third]
     assert [c for c in experiment.cells("paper", [7]) if c.key not in [d.key for d in first]] == []
-    assert len(experiment.cells("paper", [7])) == len(first)  # for any first seed
+    assert len(experiment.cells("paper", [7])) == len(first)  # the first seed may be any number
     again = {(c.key["batch"], c.key["rule"], c.key["sigma_0"], c.key["reading"]) for c in second}
     rules = [rule for rule in METHODS if rule in {c.key["rule"] for c in first}]
     assert again == {
@@ -234,7 +234,7 @@ def test_seeds_after_the_first_are_for_the_cells_that_decide(experiment):
     }
     assert "every run with the first seed" in " ".join(experiment.scales["paper"].split())
     names = [c.name for c in TABLE1.cells("paper", [1, 2, 3])]
-    assert {c.name for c in cells} <= set(names)  # these cells keep their names
+    assert {c.name for c in cells} <= set(names)  # every cell has the name of a cell of Table 1
     assert {"64-dp-ulr-printed-1-chosen-seed2", "500-ulr-none-chosen-seed3"} <= set(names)
 
 
@@ -261,7 +261,7 @@ def test_readings_differ_in_what_they_name():
 
 
 def test_the_step_size_falls_after_every_so_many_epochs(tmp_path):
-    """The learning rate falls by `lr_factor` after every `lr_every` epochs.
+    """The learning rate is multiplied by `lr_factor` after every `lr_every` epochs.
 
     With 4 steps per epoch, it is 0.1 for 8 steps, and then 0.05 for 8 steps. We compute the learning rate from the
     weights of SGD without momentum.

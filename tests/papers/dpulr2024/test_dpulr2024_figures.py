@@ -50,7 +50,8 @@ def test_the_runs_of_figure_3_are_those_of_table_1_under_the_same_names(scale):
     assert shared == [known[cell.name] for cell in shared]
     assert scale == "demo" or len(shared) == len(cells) == {"small": 9, "paper": 27}[scale]
     assert FIG3.home == TABLE1.id
-    assert len({e.prefix for e in (TABLE1, TABLE1_REPAIRED, FIG3, FIG3_REPAIRED)}) == 4  # the files share a folder
+    # the files of the four experiments are in one folder
+    assert len({e.prefix for e in (TABLE1, TABLE1_REPAIRED, FIG3, FIG3_REPAIRED)}) == 4
 
 
 @pytest.mark.verifies("dpulr2024:tableC1")

@@ -494,7 +494,8 @@ def test_theorem_2_fails_where_one_loss_moves_the_controller():
         out = np.empty(runs)
         for i, n in enumerate(rng.choice(k, p=p / p.sum(), size=runs)):
             losses = np.append(np.ones(n), loud) if loud else np.ones(n)
-            g = rng.standard_normal((len(losses), 8)) * (4 * losses / np.linalg.norm(losses))[:, None]  # C = 1, any K
+            # for C = 1 and any K
+            g = rng.standard_normal((len(losses), 8)) * (4 * losses / np.linalg.norm(losses))[:, None]
             out[i] = np.linalg.norm((g / np.maximum(1, np.linalg.norm(g, axis=1))[:, None]).sum(axis=0))
         return out
 
@@ -531,7 +532,8 @@ def test_noise_after_a_joint_clip_holds_where_algorithm_1_fails():
         false = stats.norm.sf((tau - means[0]) / 4).mean()
         true = 0.8 * false + 0.2 * stats.norm.sf((tau - means[1]) / 4).mean()
         for a, b in ((true, false), (1 - false, 1 - true), (false, true), (1 - true, 1 - false)):
-            assert a <= math.exp(cost) * b + 1e-5 + 1e-4  # last term: error of the averages over the batches
+            # the last term, 1e-4, allows for the error of the averages over batches
+            assert a <= math.exp(cost) * b + 1e-5 + 1e-4
 
 
 @pytest.mark.verifies("dpulr2024:alg1.L198", "dpulr2024:alg1.L205")

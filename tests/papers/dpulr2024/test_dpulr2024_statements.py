@@ -427,8 +427,8 @@ def test_the_average_tends_to_a_normal_law_and_keeps_a_bounded_side():
     assert float(third) / 3**1.5 == pytest.approx(2.694301, abs=1e-6)
     assert fourth / variance**2 - 3 == Fraction(32, 3)
     assert min(z + z * z for z in np.linspace(-2, 2, 4001)) == pytest.approx(-0.25, abs=1e-12)
-    # so the divergence of the average from its shift by any c > 0 is infinite: the mass below -1/4 + c has no
-    # counterpart
+    # So the divergence of the average from its shift by any c > 0 is infinite, because only the average itself has mass
+    # below -1/4 + c.
     side = math.sqrt(0.02)
     assert stats.norm.cdf(-0.5 + side) - stats.norm.cdf(-0.5 - side) > 0.09  # P(-1/4 <= z + z^2 < -1/4 + 0.02)
 
@@ -497,9 +497,9 @@ def test_the_jacobian_of_a_linear_layer_with_channels():
     # With the bias, the block has order 5. More than features / channels examples are enough for full rank.
     net = Net((4, 2, 1), [(Conv2d(3, 1), relu), (Dense(2),)], rng=rng)  # 4 features, 2 positions of one kernel
     h = rng.normal(size=(3, 4, 2, 1))
-    assert printed.controller(net, 1, h, np.ones(3), K=1, C=1, sigma_0=1) > 0  # 3 > 4 / 2
+    assert printed.controller(net, 1, h, np.ones(3), K=1, C=1, sigma_0=1) > 0  # 3 examples are more than 4 / 2
     with pytest.raises(ValueError, match="has order 5, but rank 4 on this batch"):
-        printed.controller(net, 1, h[:2], np.ones(2), K=1, C=1, sigma_0=1)  # 2 = 4 / 2
+        printed.controller(net, 1, h[:2], np.ones(2), K=1, C=1, sigma_0=1)  # 2 examples are not more than 4 / 2
 
 
 @pytest.mark.verifies("dpulr2024:rank-claim", "dpulr2024:asm1", "dpulr2024:L256")
@@ -516,7 +516,8 @@ def test_when_the_batch_has_full_rank():
     assert printed.controller(net, 1, x, loss, K=1, C=1, sigma_0=1) > 0
     dead = np.tile(x, (200, 1))
     dead[:, 2] = 0
-    for inputs in (np.tile(x[:1], (50, 1)), dead):  # equal inputs with any labels; an input that is always 0
+    # a batch of equal inputs, and a batch in which one input is always 0
+    for inputs in (np.tile(x[:1], (50, 1)), dead):
         with pytest.raises(ValueError, match="gives no noise for layer 1"):
             printed.controller(net, 1, inputs, np.ones(len(inputs)), K=1, C=1, sigma_0=1)
     with pytest.raises(ValueError, match="gives no noise for layer 1"):  # without loss, the matrix is 0
@@ -547,8 +548,9 @@ def spectrum(net, l, h, loss):
 
 @pytest.mark.verifies("dpulr2024:noise-redundancy")
 def test_most_directions_get_far_more_noise_than_the_least():
-    """Most directions get far more noise than the smallest: the largest eigenvalue is 10^4 to 10^6 times the smallest.
+    """Most directions get far more noise than necessary.
 
+    The largest eigenvalue of the controller's matrix is 10^4 to 10^6 times the smallest eigenvalue.
     We use the paper's MLP with its first weights, and 500 of the images that are part of nfa.
     """
     small = data.load("fashion-mnist-small")

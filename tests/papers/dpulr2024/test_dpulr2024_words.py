@@ -320,7 +320,8 @@ def test_the_closed_form_and_the_exact_sum(B, closed, exact):
         for bound in ("mironov2019:thm11", "mironov2019:sec3.3")
     }
     assert got["mironov2019:sec3.3"] == pytest.approx(by_sum, rel=1e-6)
-    assert by_form * (1 - 1e-6) < got["mironov2019:thm11"] < 1.02 * by_form  # on a grid of orders
+    # the accountant minimises on a grid of orders
+    assert by_form * (1 - 1e-6) < got["mironov2019:thm11"] < 1.02 * by_form
 
 
 @pytest.mark.verifies("dpulr2024:exp-eps")

@@ -246,9 +246,9 @@ def test_the_laws_by_enumeration():
     ],
 )
 def test_where_only_x_matters(alpha, without, with_x):
-    """If f = 1{x in the batch} depends only on record x, the mechanism is a Poisson batch with the rate q' of x.
+    """If f = 1{x in the batch}, the mechanism has the divergences of Poisson batches.
 
-    Here N = 40, q = 0.2, N_B = 8 and sigma = 4.
+    The Poisson rate q' is the probability that record x is in the batch. Here N = 40, q = 0.2, N_B = 8 and sigma = 4.
     """
     f0, f1 = (log_density(law, sigma=4.0) for law in rejection_laws(lambda k, there: there, N=40, q=0.2, N_B=8))
     assert renyi_density(f0, f1, alpha=alpha) == pytest.approx(without, rel=1e-11)

@@ -110,7 +110,7 @@ def test_the_rows_and_their_verdicts(rows):
     assert min(above) == pytest.approx(0.0907, abs=5e-5)
     assert max(above) == pytest.approx(0.1417, abs=5e-5)
     assert all(row["verdict"].startswith("outside") for row in rows[24:])
-    for here, there in zip(rows[:24], rows[24:], strict=True):  # both data sets have one caption
+    for here, there in zip(rows[:24], rows[24:], strict=True):  # the two data sets have the same caption
         assert [here[k] for k in ("net", "sigma", "epochs", "paper")] == [
             there[k] for k in ("net", "sigma", "epochs", "paper")
         ]

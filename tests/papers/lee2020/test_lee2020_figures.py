@@ -481,7 +481,7 @@ def test_the_claim_in_words_stands_below_the_picture_and_in_its_place_where_it_i
 
 @pytest.mark.verifies("lee2020:fig2", "lee2020:fig4")
 def test_printed_epsilons_are_those_of_the_captions():
-    """Printed epsilons are those of the captions, which this test copies from the paper independently."""
+    """`printed_epsilons` returns the epsilons of the captions, which this test copies from the paper independently."""
     cnn = {50: 4.43, 100: 6.43, 150: 8.07, 200: 9.49}
     fc = {50: 1.03, 100: 1.46, 150: 1.8, 200: 2.1, 250: 2.35, 300: 2.59}
     assert figures.printed_epsilons("fig2")["0.01"] == figures.printed_epsilons("fig3")["0.01"] == cnn

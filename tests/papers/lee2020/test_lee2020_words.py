@@ -62,7 +62,7 @@ def test_backpropagation_reads_the_weights_above_a_second_time(l):
     """Backpropagation uses the weights of the layers above a second time, in the backward pass.
 
     If we replace W^{l+1} only in the backward pass, the gradients of the layers up to l change, and the gradients of
-    the layers above l do not change. We compute them by loops over records.
+    the layers above l do not change. We compute the gradients by loops over records.
     """
     net, x, y, _ = fix_a()
     right = bp_by_records(net, x, y)

@@ -335,7 +335,7 @@ def test_the_delta_of_far_noise_keeps_its_digits(z):
 
     The two normal tails are about 1/2, but their difference delta is only about 0.4 / z.
     """
-    for share in (0, 0.3, 0.99, 1.01, 3):  # in units of mu^2 / 2, where the formula changes
+    for share in (0, 0.3, 0.99, 1.01, 3):  # epsilon as a share of mu^2 / 2, where the code changes its formula
         epsilon = share * 0.5 / z / z
         with mpmath.workdps(60):
             mu, e = 1 / mpmath.mpf(z), mpmath.mpf(epsilon)

@@ -373,7 +373,8 @@ def test_the_formula_for_labels_is_the_definition_by_quadrature():
     want = renyi_in_the_plane(row_law(D, 0, 0.7), row_law(relabelled(D, 0), 0, 0.7), 3)
     got = label_matrix_renyi(2 * D[0][0], *D[1:], record=0, alpha=3, sigma=0.7)
     assert got == pytest.approx(want, rel=1e-10)
-    assert leverages(*D[1:], record=0)[0] == pytest.approx(0.25 / (0.25 + 4), rel=1e-12)  # share 0.5^2 of 0.5^2 + 2^2
+    # the leverage is 0.5^2 / (0.5^2 + 2^2)
+    assert leverages(*D[1:], record=0)[0] == pytest.approx(0.25 / (0.25 + 4), rel=1e-12)
 
 
 def test_a_label_may_move_by_exact_fractions():

@@ -94,7 +94,8 @@ def extremes(m, n_l, r, sigma, orders):
     Entries are at the ends of their ranges, and every extreme record replaces record 0. The means shift by the largest
     allowed amount along the first unit or along all units, or not at all.
     """
-    ends = [np.array(v) for v in itertools.product((1.0, math.sqrt(r)), repeat=n_l)]  # for one record
+    # every extreme value of one record
+    ends = [np.array(v) for v in itertools.product((1.0, math.sqrt(r)), repeat=n_l)]
     others = [np.sum(np.square(rows), axis=0) for rows in itertools.combinations_with_replacement(ends, m - 1)]
     units = [np.eye(n_l)[0], np.ones(n_l) / math.sqrt(n_l)]
     layer = bounds(r, m=m, sigma=sigma)
@@ -328,7 +329,7 @@ def test_the_variance_part_keeps_its_digits(x, alpha):
 
 @pytest.mark.verifies("ours:column-bound")
 def test_a_cap_on_the_order_is_a_cost_of_the_conversion():
-    """With r = 100, the orders of the corrected bound are below 3.586, and this increases the converted epsilon.
+    """With r = 100, the orders of the corrected bound are below 3.586. This limit increases the converted epsilon.
 
     At delta = 1e-5, Theorem 2 then adds at least 4.45 to epsilon.
     """

@@ -506,7 +506,8 @@ def test_the_guarantee_of_a_network_is_refuted_by_its_first_layer():
     layer = bounds(1, m=2, sigma=100)
     claim = claimed_pdfa_epsilon(delta=1e-5, T=1, sizes=(3, 2, 2), **layer)[0]
     assert claim == pytest.approx(0.152, abs=5e-4)
-    inputs = np.array([[1.0, 1, 1], [1, -1, 1]]), np.array([[-1.0, 1, 1], [1, -1, 1]])  # D, D'
+    # the inputs under D and under D'
+    inputs = np.array([[1.0, 1, 1], [1, -1, 1]]), np.array([[-1.0, 1, 1], [1, -1, 1]])
     seen = np.array([1.0, 0, -1]) / math.sqrt(2)
     rng, hits = np.random.default_rng(10), []
     for x in inputs:
@@ -556,7 +557,8 @@ def test_a_bound_that_holds_converts_to_an_epsilon_that_holds():
 def test_what_a_cap_on_the_order_costs_the_conversion():
     """If orders are below 3.585859, the conversion at delta = 1e-5 adds at least 4.4523 (Theorem 2) to epsilon.
 
-    The improved conversion (canonne2020) adds at least 3.6315. The limit of the orders is for r = 100 and m = 256.
+    The improved conversion (canonne2020) adds at least 3.6315. The corrected bound has this limit of orders for r = 100
+    and m = 256.
     """
     order = critical_column_order(m=256, clips=clips(100))
     assert order == pytest.approx(3.585859, abs=5e-7)

@@ -190,7 +190,7 @@ def test_the_n_of_the_clip_is_that_of_the_vector_that_is_clipped():
     B = feedback.draw(net, law="normal", scale=1.0, rng=rng(1))
     dW, _ = pdfa(net, x, np.eye(2)[:1], B=B, m=1, sigma=0.0, rng=rng(2))
     _, h = forward(net, x)
-    for l, n in ((1, 784), (2, 6), (3, 4)):  # one record: dW = dz h^T has rank 1, so its rows are multiples of h
+    for l, n in ((1, 784), (2, 6), (3, 4)):  # with one record, dW = dz h^T has rank 1, so its rows are multiples of h
         want = printed_clip(h[l - 1], n, tau_h_min=0.0)
         assert_close(dW[l], np.outer(dW[l] @ want[0] / (want @ want.T)[0, 0], want[0]))
         assert np.abs(want).max() <= 1 / math.sqrt(n)

@@ -63,7 +63,7 @@ def differences(net, x, y, l, step=1e-5):
 
 @pytest.mark.verifies("ohana2021:dp-utility")
 def test_every_private_cell_of_table_1_is_below_its_rows_first():
-    """Every private accuracy in Table 1 is below the first accuracy of its row, which is not private.
+    """Every private accuracy in Table 1 is below the accuracy without privacy in the first cell of its row.
 
     We test the smallest and the largest drop of each row. We compute the drops from the digits of the table.
     """
@@ -96,7 +96,8 @@ def test_what_can_be_inferred_under_differential_privacy_is_bounded_and_not_noth
     }
     assert max(right.values()) == Fraction(3, 4) == Fraction(1, 2) + Fraction(1, 2) * Fraction(1, 2)
     apart = hockey_stick(*(np.array(law[k], float) for k in (0, 1)), epsilon=0.0)
-    assert apart == float(2 * max(right.values()) - 1)  # a guess's gain; 0 if and only if epsilon = delta = 0
+    # the gain of the best guess is 0 if and only if epsilon = delta = 0
+    assert apart == float(2 * max(right.values()) - 1)
 
 
 @pytest.mark.verifies("ohana2021:dp-impossible")
@@ -222,7 +223,7 @@ def test_one_product_projects_the_error_for_all_layers_at_once():
     p = (h[4] - y) @ np.concatenate(B[1:4]).T
     parts = dict(zip((1, 2, 3), np.split(p, [5, 11], axis=1), strict=True))
     dW, _ = dfa(net, x, y, B=B)
-    for l in (1, 2, 3):  # in any order, because no layer reads another layer's result
+    for l in (1, 2, 3):  # the layers can come in any order, because no layer uses the result of a different layer
         dz = parts[l] / np.cosh(z[l]) ** 2
         np.testing.assert_allclose(dW[l], dz.T @ h[l - 1] / 4, rtol=0, atol=1e-14)
 
@@ -467,7 +468,7 @@ def test_one_update_of_the_most_private_run_tells_who_was_in_the_batch():
     net = ARCHITECTURES["ohana2021"](rng=rng(0), dtype=np.float64)
     B = feedback.draw(net, law="normal", scale=0.0225, rng=rng(1))
     x, y = rng(2).uniform(size=(257, 784)), np.eye(10)[np.arange(257) % 10]
-    batch_, other = np.arange(256), np.r_[1:257]  # without the last record, or without the first
+    batch_, other = np.arange(256), np.r_[1:257]  # the two batches leave out the last record or the first record
     read = np.clip(x[batch_], -1 / 28, 1 / 28).T
     residuals = []
     for rows in (batch_, other):

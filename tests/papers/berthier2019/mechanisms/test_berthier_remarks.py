@@ -129,7 +129,8 @@ def test_what_delta_says_of_the_privacy_loss():
     delta = integrate.quad(lambda u: (1 - math.exp(1 - u)) * stats.norm.pdf(u, 0.5), 1, 40)[0]
     assert hockey_stick_gaussian(epsilon=1, noise_multiplier=1) == pytest.approx(delta, rel=1e-9)
     assert delta == pytest.approx(0.126937, abs=1e-6)
-    assert stats.norm.sf(0.5) == pytest.approx(0.308538, abs=1e-6)  # probability of a loss above 1, more than delta
+    # the probability of a loss above 1 is larger than delta
+    assert stats.norm.sf(0.5) == pytest.approx(0.308538, abs=1e-6)
     assert 0.5 - stats.norm.ppf(delta) == pytest.approx(1.641, abs=1e-3)
     for t in (0.1, 1, 3):  # Markov's inequality
         assert stats.norm.sf(0.5 + t) <= delta / (1 - math.exp(-t))

@@ -194,7 +194,8 @@ def test_the_minimiser_is_that_of_an_independent_search():
 
     with mpmath.workdps(30):
         want = np.array(mpmath.findroot(equations, (0, 0, 0)).tolist(), float)[:, 0]
-    np.testing.assert_allclose(minimise(problem, eta=eta), want, atol=1e-8)  # tolerance / mu = 5e-9
+    # the tolerance of `minimise` divided by mu is 5e-9
+    np.testing.assert_allclose(minimise(problem, eta=eta), want, atol=1e-8)
     # The noise is much larger than the gradients, so plain Newton steps would diverge.
     problem = draw("logistic", lam=1e-3)
     theta = minimise(problem, eta=np.array([5.0, -3.0, 2.0]))
@@ -418,7 +419,7 @@ def test_clipped_steps_do_not_contract_and_end_further_apart_than_the_bound():
         return [lambda theta, x=x: clip_l2((theta - x)[None], bound)[0] for x in (first, *[5.0] * (n - 1))]
 
     rho = contraction(gamma=gamma, mu=1.0, beta=1.0)
-    bounds = output_gaps(n, gamma=gamma, L=L, rho=rho)  # for the n places of the record that differs
+    bounds = output_gaps(n, gamma=gamma, L=L, rho=rho)  # one bound for each place of the record that differs
     pair = simulate_pair(steps(9.0, L), steps(-9.0, L), theta0=np.zeros(1), gamma=gamma)
     # the first step moves by +0.1 or -0.1, and all later steps move both runs by +0.1
     np.testing.assert_allclose(pair[0] - pair[1], [[0.0], *[[2 * gamma * L]] * n], rtol=1e-12)
@@ -527,7 +528,7 @@ def divergence(alpha, s, variance):
 def test_the_printed_variance_is_too_small_for_epsilon_above_1():
     printed = claimed_output_variance(alpha=2, sensitivity=1, epsilon=2)
     assert printed == 0.25
-    assert divergence(2, 1, printed) == pytest.approx(4, rel=1e-9)  # instead of 2
+    assert divergence(2, 1, printed) == pytest.approx(4, rel=1e-9)  # the target epsilon is 2
     printed = claimed_output_variance(alpha=2, sensitivity=1, epsilon=0.5)
     assert printed == 4
     assert divergence(2, 1, printed) == pytest.approx(0.25, rel=1e-9)  # more noise than necessary

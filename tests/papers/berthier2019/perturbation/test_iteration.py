@@ -303,7 +303,8 @@ def test_the_three_averages_at_the_recorded_numbers():
     assert value == pytest.approx({"softmax": 0.009675578021636, "mean": 0.0172755484, "max": 1.0}, rel=1e-8)
     assert float(rdp_shuffled_epoch(2, 1, 2, 1.01, 100)) == pytest.approx(0.071401754990632, rel=1e-12)
     assert float(rdp_shuffled_epoch(2, 1, 1, 1.001, 1000)) == pytest.approx(0.0888485, abs=5e-8)
-    assert 8 * mean_share(1.001, 1000) == pytest.approx(0.0691022, abs=5e-8)  # 4 alpha L^2 / sigma^2 times S
+    # twice the mean divergence is 4 alpha L^2 / sigma^2 times S
+    assert 8 * mean_share(1.001, 1000) == pytest.approx(0.0691022, abs=5e-8)
     with pytest.raises(NoGuarantee, match="softmax average") as refused:
         rdp_shuffled_epoch(2, 1, 1, 1.001, 1000, method="mean")
     assert refused.value.id == "berthier2019:weak-convexity"

@@ -145,7 +145,8 @@ def test_real_noise_leaks_its_total_variation(M, printed):
 @pytest.mark.parametrize("mask, lost", [(1e6, -2.33e-11), (1e12, -2.44e-5), (1e15, 0.025)])
 def test_a_large_mask_costs_digits(mask, lost):
     assert gaussian_mask_error(0.1, mask) == pytest.approx(lost, rel=3e-3)
-    assert abs(gaussian_mask_error(0.1, mask)) <= math.ulp(mask)  # two roundings of half a unit in the last place
+    # the sum is rounded twice, each time by at most half a unit in the last place
+    assert abs(gaussian_mask_error(0.1, mask)) <= math.ulp(mask)
 
 
 @pytest.mark.slow

@@ -64,7 +64,7 @@ def test_lemma_4_1_on_finite_mechanisms():
         mixed = [weights[: n - 1] @ laws[: n - 1] + weights[n - 1] * law for law in own]
         zeta_j = max(
             ternary_chi(p, q, r, j=j) for a, p in enumerate(laws) for q in laws[a + 1 :] for r in laws
-        )  # zeta(j)^j
+        )  # zeta(j)^j of the lemma
         exact = max(ternary_chi(mixed[a], mixed[b], mixed[3 - a - b], j=j) for a, b in ((0, 1), (0, 2), (1, 2)))
         assert exact <= weights.max() ** j * zeta_j * (1 + 1e-9)
         nearest = max(nearest, exact / (weights.max() ** j * zeta_j))
