@@ -310,7 +310,7 @@ def test_batches_of_two_break_the_decomposition():
     mass = non_common_mass_of_batches(p, q)
     assert Fraction(5, 6) - Fraction(1, 10**9) < mass <= Fraction(5, 6)
     assert mass > Fraction(b, n - b)
-    tv = sum(max(p[S] - q[S], 0) for S in p)  # attained if the second output reveals the batch
+    tv = sum(max(p[S] - q[S], 0) for S in p)  # attained by outputs that reveal the second batch
     assert tv > Fraction(b, n - b)
 
     direct = Counter()  # the law p again, from all orders of the records
