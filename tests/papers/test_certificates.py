@@ -18,7 +18,7 @@ FILES = sorted((ROOT / "nfa" / "papers").glob("*/certificates/*"))
 NAMES = [f"{path.parent.parent.name}/{path.stem}" for path in FILES]
 LINES, SECONDS = 80, 2.0
 LAST = re.compile(r"refuted: claimed .+, .*at least .+")
-MAY = {  # imports that a certificate may have: whole numbers, fractions, and decimals, which round correctly
+MAY = {  # allowed imports: functions of whole numbers, fractions, and decimals, which round correctly
     "fractions": {"Fraction"},
     "decimal": {"Context", "ROUND_CEILING", "ROUND_FLOOR"},
     "math": {"ceil", "comb", "factorial", "isqrt"},
@@ -48,10 +48,9 @@ def test_files_and_items_name_one_another():
 
 
 def test_every_refutation_has_one_or_the_reason_why_not():
-    """Every refutation has a certificate, or the reason why it has none.
+    """Every false or conditional statement has a certificate, or its field `uncertified` says why it has none.
 
-    A refutation is a false item, or a conditional one, because one of its readings may fail. No other item has a
-    reason.
+    A conditional statement fails under some of its readings. No other statement has the field `uncertified`.
     """
     without = {item.id for item in judged("false", "conditional") if not item.certificate}
     reasons = {item.id: item.uncertified for item in ledger.items() if item.uncertified}
@@ -71,9 +70,10 @@ def test_the_main_finding_on_each_paper_has_one():
 @each
 @pytest.mark.posix("counts the time of processors that a process took")
 def test_it_refutes_without_anything_else(path, tmp_path):
-    """A certificate refutes its statement without anything else: isolated, without site-packages, in an empty folder.
+    """A certificate refutes its statement with Python alone.
 
-    So only the standard library is available, and not nfa.
+    We run Python in isolated mode, without site-packages and in an empty folder. So the certificate can import the
+    standard library, but not nfa.
     """
     import resource
 
@@ -87,9 +87,9 @@ def test_it_refutes_without_anything_else(path, tmp_path):
 
 @each
 def test_it_is_short_and_exact(path):
-    """A certificate is short and exact: at most 80 lines, and floating-point numbers are only printed.
+    """A certificate has at most 80 lines, and it uses floating-point numbers only to print them.
 
-    Its imports are exact or round correctly.
+    The functions that it imports are exact or round correctly.
     """
     source = path.read_text(encoding="utf-8")
     tree = ast.parse(source)
@@ -112,7 +112,7 @@ def test_none_is_a_module_of_nfa():
 
 
 def outcome(tree):
-    """Run a certificate in this process: ("", its output), or its last sentence and its output."""
+    """Run a certificate in this process, and return its error ("" if it succeeds) and its output."""
     out = io.StringIO()
     try:
         with contextlib.redirect_stdout(out):
@@ -123,7 +123,7 @@ def outcome(tree):
 
 
 def block(source):
-    """The lines of the counterexample, from the one after the mark to the next empty line."""
+    """Line numbers of the counterexample, from the line after the mark to the next empty line."""
     lines = source.splitlines()
     (mark,) = (number for number, line in enumerate(lines, start=1) if line.startswith(MARK))
     return range(mark + 1, lines.index("", mark) + 1)
@@ -137,7 +137,7 @@ def numbers(source):
 
 
 def place(node):
-    """Line and column of a constant; None for another node."""
+    """Line and column of a syntax node, or None if the node is not a constant."""
     return (node.lineno, node.col_offset) if isinstance(node, ast.Constant) else None
 
 
@@ -146,7 +146,7 @@ def numeric(value):
 
 
 def altered(value):
-    """Other numbers that can replace it, with large changes first."""
+    """Other numbers that can replace this value. Large changes come first."""
     one = Fraction(value)
     others = [10 * one, one / 10, 2 * one, one / 2, one + 1, one - 1, -one, Fraction(0)]
     if isinstance(value, int):
@@ -155,7 +155,7 @@ def altered(value):
 
 
 def with_changes(source, at):
-    """The certificate with other valid numbers at a position: (number, tree) for each."""
+    """Replace the number at a position, and yield each valid new number with the changed certificate's syntax tree."""
     (value,) = (node.value for node in ast.walk(ast.parse(source)) if place(node) == at)
     for other in altered(value):
         tree = ast.parse(source)
@@ -171,7 +171,10 @@ def with_changes(source, at):
 
 
 def check(path, at, value, tree):
-    """The sentence of an altered certificate, or "" if it still refutes. Any other result is an error."""
+    """Return the error of an altered certificate, or "" if it still refutes its statement.
+
+    Any other result fails the test.
+    """
     sentence, printed = outcome(tree)
     what = f"{path.stem}, line {at[0]}, {value}: {sentence or printed}"
     if sentence:
@@ -185,7 +188,7 @@ def check(path, at, value, tree):
 
 @each
 def test_a_wrong_counterexample_fails(path):
-    """Some change of the first number of a counterexample makes the certificate fail with a sentence."""
+    """At least one change of the first number of a counterexample makes the certificate fail with a sentence."""
     source = path.read_text(encoding="utf-8")
     at = next(numbers(source))
     assert any(check(path, at, *change) for change in with_changes(source, at))
@@ -194,7 +197,10 @@ def test_a_wrong_counterexample_fails(path):
 @pytest.mark.slow
 @each
 def test_every_wrong_number_fails(path):
-    """For every number, some change makes the certificate fail with a sentence; otherwise it still refutes."""
+    """For every number, at least one change makes the certificate fail with a sentence.
+
+    With the other changes, the certificate may still refute its statement.
+    """
     source = path.read_text(encoding="utf-8")
     found = [[check(path, at, *change) for change in with_changes(source, at)] for at in numbers(source)]
     assert all(map(any, found))
@@ -203,9 +209,10 @@ def test_every_wrong_number_fails(path):
 
 
 def test_an_altered_number_by_hand():
-    """Numbers altered by hand have the expected effect.
+    """If we alter a number of a certificate by hand, the certificate fails with the expected sentence.
 
-    We test noise below the hypothesis, sufficient noise, and an event with too little evidence.
+    We test three changes: less noise than the proposition requires, enough noise for the claimed delta, and an event
+    that does not contradict this delta.
     """
     path = next(path for path in FILES if path.stem == "prop2_2")
     source = path.read_text(encoding="utf-8")

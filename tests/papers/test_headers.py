@@ -1,4 +1,7 @@
-"""The names in the papers' headers: every experiment and audit exists. A wrong line is refused in one sentence."""
+"""The headers of the papers' TOML files name experiments and audits, which all exist.
+
+If a line of a header is wrong, the error is one sentence.
+"""
 
 import sys
 import tomllib
@@ -66,7 +69,7 @@ def test_a_library_that_a_module_lacks_is_no_fault_of_the_header(monkeypatch):
         index.loaded("nfa.papers.no2001:X", LINE)
 
 
-# --- an item's table in a paper's toml
+# --- the table of an item in a paper's TOML file
 
 TABLE = {"where": "Table 1", "transcription": "typed", "tolerance": 0.5}
 COMPUTED = {"id": "no2001:table1", "title": "t", "rows": list, "columns": (), "picture": print}

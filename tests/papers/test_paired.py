@@ -1,4 +1,4 @@
-"""Differences paired by seed, and their intervals."""
+"""Differences in accuracy between two kinds of runs, paired by seed, and the 95 % intervals of these differences."""
 
 import math
 import statistics
@@ -11,16 +11,16 @@ from nfa.papers.paired import Difference, by_seed, half_width, intervals, paired
 
 
 def student_density(t, degrees):
-    """Student's density, from its definition by the gamma function."""
+    """Density of Student's t distribution, from its definition with the gamma function."""
     scale = math.gamma((degrees + 1) / 2) / (math.sqrt(degrees * math.pi) * math.gamma(degrees / 2))
     return scale * (1 + t * t / degrees) ** (-(degrees + 1) / 2)
 
 
 @pytest.mark.parametrize("values", [[1.0, 4.0], [1.0, 2.0, 3.0], [0.5, -1.5, 2.5, 0.25, 3.0]])
 def test_the_interval_holds_95_of_a_hundred_of_students_law(values):
-    """The interval contains 95 percent of Student's law, by quadrature of the density between its ends.
+    """The interval contains 95 % of Student's t distribution.
 
-    The unit is the standard error.
+    We integrate the density between the ends of the interval, in units of the standard error.
     """
     end = half_width(values) / (statistics.stdev(values) / math.sqrt(len(values)))
     inside, _ = integrate.quad(student_density, -end, end, args=(len(values) - 1,))
@@ -28,9 +28,9 @@ def test_the_interval_holds_95_of_a_hundred_of_students_law(values):
 
 
 def test_each_seed_is_held_against_itself():
-    """Each seed is compared with itself, so the interval of the difference is small.
+    """We subtract the two values of each seed, so the interval of the mean difference is small.
 
-    Both values vary by tens of points from seed to seed, and their difference by two hundredths.
+    From seed to seed, each value varies by tens of points, but the difference varies only by 0.02 points.
     """
     ours, other = {1: 50.0, 2: 70.0, 3: 90.0}, {3: 88.01, 1: 48.0, 2: 67.99, 4: 0.0}
     found = paired(ours, other)
@@ -46,7 +46,10 @@ def test_one_seed_has_no_interval_and_none_in_common_no_difference():
 
 
 def test_an_interval_is_rounded_once():
-    """An interval is rounded once: for 0.84, 0.78 and 0.74, half of it is 0.12503, so two digits give 0.13."""
+    """An interval is rounded only once.
+
+    For the differences 0.84, 0.78 and 0.74, half the interval is 0.12503, which rounds to 0.13.
+    """
     found = paired({1: 86.11, 2: 86.38, 3: 86.72}, {1: 85.27, 2: 85.60, 3: 85.98})
     assert 4.302653 * statistics.stdev([0.84, 0.78, 0.74]) / math.sqrt(3) > 0.12503
     assert str(found) == "+0.79 ± 0.13"
@@ -78,7 +81,7 @@ def test_above_and_below_take_the_whole_interval(difference, above_2, below_2):
 def test_words(difference, words, short):
     assert str(difference) == words
     assert difference.short.replace("\N{NO-BREAK SPACE}", " ") == short
-    assert " " not in difference.short  # so that no line breaks in it
+    assert " " not in difference.short  # so that no line breaks within a difference
 
 
 def test_what_stands_behind_the_numbers_is_said():

@@ -1,4 +1,7 @@
-"""`--only`: the chosen runs of an item, and the texts about them. All other runs stay unchanged."""
+"""The option `--only` of `nfa reproduce` trains and reports only the chosen runs of an item.
+
+All other runs stay unchanged.
+"""
 
 import json
 import re
@@ -23,18 +26,18 @@ from tests.project.tree import ROOT
 
 @pytest.fixture
 def tiny(tmp_path, monkeypatch):
-    """`nfa reproduce ohana2021:table1` trains the tiny experiment: BP and DFA."""
+    """With this fixture, `nfa reproduce ohana2021:table1` trains a tiny experiment with the rules BP and DFA."""
     experiment = tiny_experiment(write_data(tmp_path / "tiny.npz"))
     monkeypatch.setattr(index, "find", lambda item, variant="published": experiment)
     return experiment
 
 
-# Which runs are chosen
+# The chosen runs
 
 
 @pytest.mark.parametrize(
     "item, scale, wanted, count",
-    [  # by hand, from the tables in numbers.toml
+    [  # counted by hand from the tables in numbers.toml
         ("lee2020:fig4", "paper", {"sigma": "0.01"}, 2 * 3),
         ("lee2020:fig4", "paper", {"sigma": "0.01,non-private", "data": "CIFAR-10"}, 4),
         ("lee2020:fig2", "paper", {"reading": "sound", "rule": "DP-BP,DP-DFA,hybrid"}, 3 * 4),
@@ -43,7 +46,8 @@ def tiny(tmp_path, monkeypatch):
         ("ohana2021:table1", "paper", {"rule": "DRTP"}, 1),
         ("ours:equal-epsilon", "paper", {"rule": "DP-DFA, corrected (lee2020),joint DFA", "epsilon": "3"}, 2 * 2),
         ("ours:screen", "paper", {"changed": "no momentum, steps ten times"}, 2),
-        ("berthier2019:fig11", "paper", {"reading": "L = 0.5, regulariser unclipped"}, 3),  # not the reading L = 0.5
+        # the comma is part of the reading's name
+        ("berthier2019:fig11", "paper", {"reading": "L = 0.5, regulariser unclipped"}, 3),
         ("ours:screen", "paper", {"changed": "as chosen,Adam, 0.001"}, 4),
     ],
 )
@@ -110,7 +114,7 @@ def test_a_key_that_comes_twice_has_the_values_of_both():
     assert options(["sigma = 0", "rule=DP-BP", "sigma=0.01, 0.05"]) == {"sigma": "0,0.01, 0.05", "rule": "DP-BP"}
 
 
-# What is run, and the texts about it
+# The runs that are trained, and the texts about them
 
 
 def test_only_the_chosen_runs_are_made_and_spoken_of(tiny, tmp_path):
@@ -138,7 +142,7 @@ def test_the_rest_is_made_later_and_finished_runs_stay(tiny, tmp_path):
     assert in_folder(out) == in_folder(whole)
     assert (out / "dfa-seed1.json").stat().st_mtime_ns == made
     assert (out / "REPORT.md").read_text().startswith("# A tiny table\n")
-    again = reproduce("ohana2021:table1", seeds=1, out=out, only={"rule": "BP"}, resume=False)  # DFA stays
+    again = reproduce("ohana2021:table1", seeds=1, out=out, only={"rule": "BP"}, resume=False)  # the runs of DFA stay
     assert (len(again.rows), (out / "dfa-seed1.json").stat().st_mtime_ns) == (1, made)
 
 
@@ -225,11 +229,14 @@ def test_without_an_item_a_choice_is_refused(capsys):
     assert "give an item, a paper or the word all" in " ".join(err.split())
 
 
-# Notes and pictures of every item, with some of its runs
+# Reports and pictures of every item with some of its runs
 
 
 def of_committed(experiment, scale, folder):
-    """Cells and committed records of an item. If it has no committed records, we take those of another item."""
+    """Cells of an item with their committed records.
+
+    If the item has no committed records, we take a record of a different item for every cell.
+    """
     other, one = DONORS[experiment.id.startswith("ours:")]
     found = {record["cell"]: record for record in records.in_folder(ROOT / "results" / (folder or other))}
     trained = []
@@ -245,11 +252,11 @@ def of_committed(experiment, scale, folder):
     "item, variant, scale, folder", [*TRAINED, ("ours:cnn-trials", "published", "paper", "ours-cnn-trials")]
 )
 def test_report_and_picture_hold_with_one_value_of_a_key_alone(item, variant, scale, folder, tmp_path, monkeypatch):
-    """Report and picture work with one value of a key alone: the first and the last value of every key.
+    """The report and the picture work if we choose a single value of a key.
 
-    A warning from the drawing code would also fail the test.
+    We test the first and the last value of every key. A warning from the drawing code also fails the test.
     """
-    # slow, and independent of the rows
+    # this epsilon takes long to compute and does not depend on the rows
     monkeypatch.setattr(equal_epsilon, "_tight", lambda *_: None)
     experiment = index.find(item, variant)
     trained = of_committed(experiment, scale, folder)

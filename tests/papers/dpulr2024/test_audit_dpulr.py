@@ -1,7 +1,8 @@
 """The audits of DP-ULR's Theorems 2 and 4, and tests that the audits themselves are correct.
 
-The tests compare the audits' laws with the rule and with draws of every number. They also test the closed forms, the
-refutations, and that the sound rule is not refuted.
+The audits use shortcuts instead of whole runs. We compare the laws of these shortcuts with the rule, and with runs that
+sample every number. We also test the closed forms and the refutations, and that the audits do not refute the sound
+rule.
 """
 
 import json
@@ -30,16 +31,16 @@ DOUBT = 1e-6  # probability that a correct program fails a statistical test; see
 
 
 def same_law(one, other):
-    """The two-sample test of Kolmogorov and Smirnov fails on equal laws with probability DOUBT.
+    """Whether two samples pass the Kolmogorov-Smirnov test, which samples of the same law fail with probability DOUBT.
 
-    For n and m draws, it detects distribution functions that are 5.4 (n^-1/2 + m^-1/2) apart, except with that
-    probability.
+    For sample sizes n and m, the test detects distribution functions that are 5.4 (n^-1/2 + m^-1/2) apart, except with
+    probability DOUBT.
     """
     return stats.ks_2samp(one, other, method="asymp").pvalue > DOUBT
 
 
 def accept(rng, world, N, N_B):
-    """The number of members of a batch, drawn again until there are at least N_B; the target is record number N."""
+    """The members of a Poisson batch, drawn again until there are at least N_B members. The target is record N."""
     while True:
         batch = [i for i in range(N + world) if rng.random() < Q]
         if len(batch) >= N_B:
@@ -58,9 +59,9 @@ def clip(g):
     ("case", "recorded"), [(Clipping(), 3.8590850440725), (ExtraNoise(), 3.8590850440725), (Reading(), 3.8223245240436)]
 )
 def test_the_claims_by_a_search_of_the_orders(case, recorded):
-    """The claims are those of Theorem 2 for one step, by a search of the orders with 50-digit binomials.
+    """`claim` returns the epsilon that Theorem 2 claims for one step.
 
-    The orders satisfy Theorem 1's two conditions.
+    We search all orders that satisfy the two conditions of Theorem 1. We compute binomials at 50 digits.
     """
     with mpmath.workdps(50):
         q = mpmath.mpf(1) / 5
@@ -79,7 +80,10 @@ def test_the_claims_by_a_search_of_the_orders(case, recorded):
 
 
 def drawn_clipping(case, world, rng):
-    """One run in which all K sets of weights are drawn, for K loss values each; the estimates are clipped and added."""
+    """One run of audit 1 without shortcuts.
+
+    For each example, we draw all K noisy sets of weights and compute K losses. We clip the estimates and add them.
+    """
     batch = accept(rng, world, case.N, case.N_B)
     sigma = math.sqrt(len(batch) * math.log(2) ** 2 / case.K) / (C * SIGMA_0)
     seen = np.r_[case.R, np.zeros(case.d - 2), 1.0]
@@ -135,16 +139,17 @@ def test_audit_1s_shortcuts_have_the_law_of_the_rule(case, world):
     rule = case.rule(world, rng, 300)
     law = case.law(world, rng, 20_000)
     assert same_law(law, rule)
-    # Means within 6 standard errors: a false alarm has probability below 1e-8. 11 of them are detected except with
-    # 1e-6.
+    # The means may differ by 6 standard errors, so a false alarm has probability below 1e-8. An error of 11 standard
+    # errors is missed with probability 1e-6.
     assert abs(rule.mean() - law.mean()) < 6 * math.sqrt(rule.var() / 300 + law.var() / 20_000)
 
 
 @pytest.mark.verifies("dpulr2024:thm2", "dpulr2024:asm1")
 def test_the_noise_after_the_clip_is_not_what_the_premise_asks_for():
-    """The noise after the clip differs from the theorem's premise: its variance is far from (sigma_0 C)^2 = 16.
+    """After the clip, the variance of the noise is far below (sigma_0 C)^2 = 16, the premise of the theorem.
 
-    We compute the variance of a sum of clipped N(0, v I), from the law and by the rule.
+    We compute the variance of a sum of clipped samples of N(0, v I) exactly, from the law of the audit, and by the
+    rule.
     """
     case = Clipping()
     size = np.arange(case.N_B, case.N + 1)
@@ -155,14 +160,14 @@ def test_the_noise_after_the_clip_is_not_what_the_premise_asks_for():
     scores = case.law(0, np.random.default_rng(13), 50_000)
     assert scores.var() == pytest.approx(
         exact, rel=6 * math.sqrt(2 / 50_000)
-    )  # 6 standard errors; 10.8, or 7 %, are missed with 1e-6
+    )  # 6 standard errors; an error of 10.8 (7 %) is missed with probability 1e-6
     assert case.rule(0, np.random.default_rng(14), 30).std() < 0.2 < SIGMA_0 * C
 
 
 def test_the_bound_on_false_alarms():
-    """The bound on false alarms has the recorded digits, by mpmath, and exceeds the counted rate.
+    """The bound on the rate of false alarms agrees with mpmath, and is above the rate that we count.
 
-    We compare the counted rate where it is measurable.
+    We count the rate in small dimensions, in which false alarms are frequent enough.
     """
     case = Clipping()
     with mpmath.workdps(30):
@@ -179,9 +184,10 @@ def test_the_bound_on_false_alarms():
 
 
 def test_the_multiplier_in_effect():
-    """The multiplier in effect: a target with gradient G in a batch of 11 is within 6 standard errors of the formula.
+    """The effective noise multiplier for a target with gradient G in a batch of 11 agrees with a simulation.
 
-    Every coordinate is drawn. An error of 10.8 standard errors is missed with probability 1e-6.
+    The simulation draws every coordinate. We allow 6 standard errors. An error of 10.8 standard errors is missed with
+    probability 1e-6.
     """
     case, rng = Clipping(d=64), np.random.default_rng(16)
     for G in (2.0, 10.0):
@@ -202,7 +208,7 @@ def test_the_multiplier_in_effect():
 def test_audit_1_refutes_the_claim(seed):
     """Audit 1 refutes the claim with 400,000 runs without the target and 2,000 runs with it.
 
-    With four million runs, the audit proves epsilon 12.4.
+    With four million runs, the audit proves an epsilon of at least 12.4.
     """
     found = two.game(
         "", Clipping(), Clipping().law, two.TAU, AuditOptions(trials=400_000, seed=seed),
@@ -219,7 +225,7 @@ def test_audit_1_refutes_the_claim(seed):
 
 @pytest.mark.verifies("dpulr2024:thm2")
 def test_audit_2_in_closed_form():
-    """Audit 2 has the recorded digits in closed form, by the incomplete gamma function at 60 digits."""
+    """The closed form of audit 2 agrees with the incomplete gamma function at 60 digits and with recorded values."""
     recorded = {4: 6.2074, 8: 15.628, 16: 36.920, 32: 84.715, 128: 425.57}
     for m, epsilon in recorded.items():
         with mpmath.workdps(60):
@@ -233,9 +239,10 @@ def test_audit_2_in_closed_form():
 @pytest.mark.slow
 @pytest.mark.verifies("dpulr2024:thm2")
 def test_audit_2_on_the_rule_itself():
-    """Audit 2 on the rule itself, m = 2: without the target, the squared norm is 16 chi-square with 2 degrees.
+    """We run audit 2 on the rule itself, with m = 2 outputs.
 
-    With the target, it is at most C^2.
+    Without the target, the squared norm is 16 times a chi-square variable with 2 degrees of freedom. With the target in
+    the batch, the norm is at most C.
     """
     case, rng = ExtraNoise(m=2), np.random.default_rng(21)
     without, with_x = (-case.rule(world, rng, 1500) for world in (0, 1))
@@ -248,9 +255,9 @@ def test_audit_2_on_the_rule_itself():
 
 
 def test_audit_2_with_a_share_of_the_noise_by_simulation():
-    """Audit 2 with a share of the noise finds the best threshold of the norm, within 2 % of a simulation.
+    """If a share of the noise remains, the epsilon of audit 2 is within 2 % of a simulation with the best threshold.
 
-    Here m = 2, delta = 1e-3, and we use 400,000 draws.
+    We use m = 2, delta = 1e-3 and 400,000 samples.
     """
     rng, n, m, share, delta = np.random.default_rng(22), 400_000, 2, 0.1, 1e-3
     without = 16 * (rng.standard_normal((n, m)) ** 2).sum(axis=1)
@@ -269,7 +276,7 @@ def test_audit_2_with_a_share_of_the_noise_by_simulation():
 
 
 def drawn_reading(case, world, rng):
-    """One run that computes one example after another."""
+    """One run of audit 3 without shortcuts, which samples one example after another."""
     batch = accept(rng, world, case.N, case.N_B)
     loss = np.array([case.ratio if i == case.N else 1.0 for i in batch])
     std = SIGMA_0 * C * loss / np.linalg.norm(loss)
@@ -278,7 +285,7 @@ def drawn_reading(case, world, rng):
 
 @pytest.mark.parametrize("world", [pytest.param(0, marks=pytest.mark.slow), 1])
 def test_audit_3s_law(world):
-    """The law that audit 3 draws is the law of the rule, and also the law of examples drawn one by one."""
+    """Audit 3 samples from the law of the rule, which is also the law of examples drawn one by one."""
     case, rng = Reading(d=3, N=60, N_B=12, ratio=50.0), np.random.default_rng(31)
     law = case.law(world, rng, 20_000)
     assert same_law(law, np.array([drawn_reading(case, world, rng) for _ in range(1500)]))
@@ -294,7 +301,7 @@ def test_audit_3_refutes_the_claim():
     assert found.claimed_epsilon == pytest.approx(3.8223, abs=5e-5)
     assert found.lower_bound >= 6
     assert found.hits[0] == 0
-    assert -found.scores[0].mean() == pytest.approx(10.74, abs=0.15)  # within 6 standard errors of 0.024
+    assert -found.scores[0].mean() == pytest.approx(10.74, abs=0.15)  # 6 standard errors of 0.024 are below 0.15
 
 
 # ---------------------------------------------------------------- the sound rule
@@ -323,10 +330,11 @@ def test_one_sampled_step_by_quadrature():
 @pytest.mark.verifies("dpulr2024:eq8")
 @pytest.mark.slow
 def test_the_controller_in_the_sound_rule_leaks():
-    """The controller in the sound rule reveals a record: without the loud record, the sum is 200 derivatives.
+    """If the controller sets the noise of the sound rule, a record with a very large loss is revealed.
 
-    With the loud record, the derivatives vanish. The 2,500 and 800 runs of this test give an epsilon of at least 4.5;
-    20,000 and 5,000 runs give 6.9.
+    Without this record, the sum is 200 derivatives. With this record, the derivatives vanish. With 2,500 runs
+    without this record and 800 runs with it, the test gives an epsilon of at least 4.5. With 20,000 and 5,000 runs, the
+    lower bound is 6.9.
     """
     trials = (2500, 800)
     found = public.play_crowd(public.with_controller, AuditOptions(seed=1), trials=trials, stream=7)
@@ -340,7 +348,7 @@ def test_the_controller_in_the_sound_rule_leaks():
 
 @pytest.mark.slow
 def test_the_sound_rules_law_on_its_worst_neighbours():
-    """The sound rule on its worst neighbours has the law of C with probability q, plus N(0, (sigma_0 C)^2)."""
+    """On its worst neighbours, the sound rule adds N(0, (sigma_0 C)^2) to C with probability q, and otherwise to 0."""
     rng = np.random.default_rng(41)
     net = public.unit()
     for world in (0, 1):
@@ -356,11 +364,11 @@ def alone(world, rng, n, std=SIGMA_0 * C):
 
 @pytest.mark.slow
 def test_the_sound_rule_is_not_refuted_over_200_seeds():
-    """Over 200 seeds, games refute the sound rule at most as often as stated.
+    """At most `most` of 200 games refute the sound rule.
 
-    We play with 20,000 runs on each side by the law of its worst neighbours, and with 40 runs by the rule itself. Each
-    game is wrong with probability at most 5 %, so more false alarms than the stated number have a probability below
-    1e-6.
+    For each seed, we play a game with 20,000 samples from each law of the worst neighbours, and a game with 40 runs of
+    the rule on each neighbour. If the rule is sound, each game refutes it with probability at most 5 %. So the
+    probability that more than `most` of the 200 games refute it is at most 1e-6.
     """
     most = int(stats.binom.isf(DOUBT, 200, 0.05))
     how = {"claimed_epsilon": public.one_step(delta=DELTA), "delta": DELTA, "threshold": 3.5}
@@ -376,7 +384,7 @@ def test_the_sound_rule_is_not_refuted_over_200_seeds():
             ).refuted
     assert refuted <= most
     assert by_rule <= most
-    assert refuted + by_rule == 0  # with these seeds
+    assert refuted + by_rule == 0  # with these seeds, no game refutes the sound rule
     assert broken == 10
 
 
@@ -389,7 +397,7 @@ def on_grid(law, v):
 
 
 def family_by_enumeration(variance, N, N_B):
-    """(mean, variance, probability) of every batch of a small pool, without x and with x."""
+    """(mean, variance, probability) of every accepted batch of a small pool, without and with the target."""
     laws = []
     for world in (0, 1):
         terms = []
@@ -416,9 +424,10 @@ def test_the_family_by_enumeration(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.verifies("dpulr2024:thm4")
 def test_theorem_4_fails_on_its_own_family():
-    """Theorem 4 fails on its own family: the divergences have the recorded values above the bound 0.012616.
+    """Theorem 4 fails on a family of laws that satisfies its conditions.
 
-    Finite divergences are computed by the trapezoid rule.
+    For variances of 40 and more, both divergences exceed the bound 0.012616. We compute the finite divergences by the
+    trapezoidal rule.
     """
     bound = four.audit(AuditOptions()).details["renyi_bound"]
     assert bound == pytest.approx(0.012616, abs=5e-7)
@@ -443,7 +452,7 @@ def test_theorem_4_fails_on_its_own_family():
 
 @pytest.mark.verifies("dpulr2024:thm4")
 def test_the_bound_holds_where_the_covariance_is_kept():
-    """The bound holds if Sigma_x = 0, as the proof assumes: both directions are a tenth of the bound."""
+    """The bound holds if Sigma_x = 0, as the proof assumes. Both divergences are about a tenth of the bound."""
     for alpha, recorded in ((2.0, (0.001267, 0.001278)), (3.0, None)):
         both = four.divergences(*four.family(0.0), alpha)
         assert max(both) < 0.012616 + 2 * Q**2 * (alpha - 2) / 16
@@ -459,7 +468,7 @@ def test_the_clean_pair_to_the_recorded_digits():
     f0, f1 = four.clean_pair(1.6e4)
     assert four.delta_of(f0, f1, 3.86) == pytest.approx(0.17764, abs=5e-6)
     assert four.delta_of(f0, f1, 50) == pytest.approx(0.14755, abs=5e-6)
-    # The same result, from the two points where f1 = e^50 f0 and from the four tails beyond them.
+    # We compute this delta again from the two points where f1 = e^50 f0 and from the four tails beyond these points.
     sides = [
         optimize.brentq(lambda v: four.log_density(f1)(v) - four.log_density(f0)(v) - 50, *b)
         for b in ((-99, 0), (0, 99))
@@ -476,11 +485,11 @@ def test_the_clean_pair_to_the_recorded_digits():
 @pytest.mark.parametrize("variance", [16.0, 160.0, 16_000.0])
 @pytest.mark.slow
 def test_the_bound_from_tails_is_below_the_exact_epsilon(variance):
-    """The bound from tails is below the exact epsilon: at the bound, delta is still above the stated delta."""
+    """The lower bound from tails is below the exact epsilon, because delta at this bound is at least DELTA."""
     f0, f1 = four.family(variance)
     bound = four.epsilon_of_tails(f0, f1, delta=DELTA)
     assert four.delta_of(f0, f1, bound) >= DELTA
-    assert four.delta_of(f0, f1, bound * 1.3) < DELTA  # the bound is not trivial
+    assert four.delta_of(f0, f1, bound * 1.3) < DELTA  # the bound is within 30 % of the exact epsilon
     for law in (f0, f1):
         for t in (3.0, 20.0):
             v = np.linspace(t, 2000, 100_001)

@@ -133,7 +133,7 @@ SIGMA_0 = ("0.5", "1", "2", "4", "8")
 
 
 def of(scale, seed=1, **key):
-    """The cell with these entries in its key; the reading is "chosen" unless another one is given."""
+    """The cell that has these entries in its key. The default reading is "chosen"."""
     wanted = {"reading": "chosen"} | key
     (cell,) = [c for c in TABLE1.cells(scale, [seed]) if all(c.key[name] == v for name, v in wanted.items())]
     return cell
@@ -152,9 +152,10 @@ def test_the_printed_numbers(place):
 
 @pytest.mark.verifies("dpulr2024:table1")
 def test_what_the_text_says_of_large_and_small_batches_holds_for_little_noise_only():
-    """The sentence on large and small batches is true in print only for little noise.
+    """By the printed numbers, the paper's sentence on large and small batches is true only for little noise.
 
-    We compare the validation accuracy of DP-ULR minus that of DP-SGD, and its spread over sigma_0, with the ledger.
+    We compare the differences in validation accuracy between DP-ULR and DP-SGD with the ledger. We also compare the
+    spread of each rule's accuracy over sigma_0.
     """
     assert table1.ahead("64") == [-8.02, -8.47, 0.48, 3.41, 26.58]
     assert table1.ahead("200") == [1.30, -0.66, -3.84, -5.18, 0.91]
@@ -209,15 +210,15 @@ def test_the_paper_scale_is_what_section_4_states():
 
 @pytest.mark.parametrize("experiment", [TABLE1, table1.TABLE1_REPAIRED, FIG3], ids=["table1", "repaired", "fig3"])
 def test_seeds_after_the_first_are_for_the_cells_that_decide(experiment):
-    """Seeds after the first are for the deciding cells: batches of 64 and 500 at sigma_0 = 1 and 8, and ULR.
+    """Seeds after the first have only some cells: batches of 64 and 500 at sigma_0 = 1 and 8, and ULR.
 
-    They use the first reading. DP-SGD also runs in fixed batches.
+    These cells use the first reading. DP-SGD also has cells with fixed batches.
     """
     cells = experiment.cells("paper", [1, 2, 3])
     first, second, third = ([c for c in cells if c.settings.seed == seed] for seed in (1, 2, 3))
     assert [c.key for c in second] == [c.key for c in third]
     assert [c for c in experiment.cells("paper", [7]) if c.key not in [d.key for d in first]] == []
-    assert len(experiment.cells("paper", [7])) == len(first)  # for any first seed
+    assert len(experiment.cells("paper", [7])) == len(first)  # the first seed may be any number
     again = {(c.key["batch"], c.key["rule"], c.key["sigma_0"], c.key["reading"]) for c in second}
     rules = [rule for rule in METHODS if rule in {c.key["rule"] for c in first}]
     assert again == {
@@ -233,7 +234,7 @@ def test_seeds_after_the_first_are_for_the_cells_that_decide(experiment):
     }
     assert "every run with the first seed" in " ".join(experiment.scales["paper"].split())
     names = [c.name for c in TABLE1.cells("paper", [1, 2, 3])]
-    assert {c.name for c in cells} <= set(names)  # these cells keep their names
+    assert {c.name for c in cells} <= set(names)  # every cell has the name of a cell of Table 1
     assert {"64-dp-ulr-printed-1-chosen-seed2", "500-ulr-none-chosen-seed3"} <= set(names)
 
 
@@ -260,9 +261,10 @@ def test_readings_differ_in_what_they_name():
 
 
 def test_the_step_size_falls_after_every_so_many_epochs(tmp_path):
-    """The learning rate falls after every so many epochs: at 4 steps an epoch, 0.1 for 8 steps, then 0.05 for 8.
+    """The learning rate is multiplied by `lr_factor` after every `lr_every` epochs.
 
-    We read it from the weights of SGD without momentum.
+    With 4 steps per epoch, it is 0.1 for 8 steps, and then 0.05 for 8 steps. We compute the learning rate from the
+    weights of SGD without momentum.
     """
     given = {"rule": "bp", "momentum": 0.0, "lr_every": 2, "lr_factor": 0.5, "dtype": "float64"}
     run = tiny_settings(write_data(tmp_path / "tiny.npz"), **given)
@@ -297,7 +299,7 @@ def test_bad_step_sizes_are_one_sentence(given, words):
 
 @pytest.fixture(scope="module")
 def short_runs(tmp_path_factory):
-    """One epoch of the demo with two losses per example, at sigma_0 = 1."""
+    """Cells and records of one epoch of the demo, with K = 2 losses per example, for ULR and for sigma_0 = 1."""
     folder = tmp_path_factory.mktemp("short")
     found = []
     for cell in TABLE1.cells("demo", [1]):
@@ -363,9 +365,9 @@ def test_rows_and_report(short_runs):
 
 @pytest.mark.verifies("dpulr2024:exp-select")
 def test_what_choosing_the_best_epoch_would_add_is_in_the_report(short_runs):
-    """The report has the mean and the largest gain from choosing the best epoch, for accuracies written by hand.
+    """For accuracies that we type by hand, the report states the mean and the largest gain from the best epoch.
 
-    The gain is the best minus the last accuracy. Runs of one epoch have no gain.
+    The gain is the best minus the last accuracy. Runs of one epoch have the gain 0.
     """
     key = {"rule": "DP-SGD", "reading": "chosen", "sigma_0": "8"}
     curves = ([0.25, 0.75, 0.5], [0.5, 0.25, 0.5625])
@@ -384,7 +386,7 @@ def test_what_choosing_the_best_epoch_would_add_is_in_the_report(short_runs):
 
 
 def by_hand(accuracies, key=None):
-    """Cells and records for batches of 64, from accuracies in percent by epoch for each (rule, sigma_0) and seed."""
+    """Cells and records for batches of 64, from each epoch's accuracy in percent for each (rule, sigma_0) and seed."""
     runs = []
     for (rule, sigma_0), seeds in accuracies.items():
         for seed, curve in seeds.items():
@@ -406,9 +408,10 @@ CURVES = {
 
 @pytest.mark.verifies("dpulr2024:exp-select")
 def test_the_best_epoch_of_dp_sgd_stands_beside_the_printed_number():
-    """DP-SGD's best epoch stands next to the printed number, for curves written by hand.
+    """The report shows the accuracy of DP-SGD's best epoch next to the printed accuracy.
 
-    Two seeds of 25 epochs end at 20 and 30 and reach 60 and 62 once. A run of 24 epochs is not shown.
+    We type the curves by hand. Two seeds of 25 epochs end at 20 and 30 and reach 60 and 62 once. The report does not
+    show a run of 24 epochs.
     """
     falling = [10.0, *[40.0] * 22]
     curves = {("DP-SGD", "4"): {1: [60, *falling, 20], 2: [*falling, 62, 30]}, ("DP-SGD", "8"): {1: [*falling, 15]}}
@@ -421,9 +424,10 @@ def test_the_best_epoch_of_dp_sgd_stands_beside_the_printed_number():
 
 @pytest.mark.verifies("dpulr2024:table1", "dpulr2024:tableC1")
 def test_who_is_ahead_of_dp_sgd_seed_by_seed():
-    """The lead over DP-SGD is paired by seed: leads of 15, 14 and 18 points have mean 47/3 and deviation 2.0817.
+    """The lead over DP-SGD is paired by seed.
 
-    Student's quantile for two degrees of freedom is 4.3027. We computed the values by hand.
+    Leads of 15, 14 and 18 points have the mean 47/3 and the standard deviation 2.0817. Student's quantile for two
+    degrees of freedom is 4.3027. We computed these values by hand.
     """
     runs = by_hand(CURVES)
     (place,) = accuracies(runs)
@@ -450,9 +454,9 @@ def test_who_is_ahead_of_dp_sgd_seed_by_seed():
 
 @pytest.mark.verifies("dpulr2024:fig3")
 def test_what_accuracy_does_after_the_middle_epoch():
-    """The report states how accuracy changes after the middle epoch: DP-SGD loses 5, 3 and 6 points from epoch 2 of 3.
+    """The report states how the accuracy changes after the middle epoch.
 
-    DP-ULR gains 5, 6 and 7 points.
+    From epoch 2 to epoch 3, DP-SGD loses 5, 3 and 6 points, and DP-ULR gains 5, 6 and 7 points.
     """
     gained = later(runs := by_hand({place: seeds for place, seeds in CURVES.items() if place[0] != "ULR"}))
     assert gained["64", "8", "DP-SGD"].mean == pytest.approx(-14 / 3, abs=1e-4)
@@ -467,7 +471,7 @@ def test_sizes_and_ends_in_words():
     runs = by_hand(CURVES, {"model": "small"})
     table = "\n".join(index.find("dpulr2024:tableC1").runs_notes(runs))
     assert "| 64 | small | chosen | 52.00 | 22.00 | 36.33 | +15.67 ± 5.17 | -16.00 |" in table
-    for item, length in (("tableC1", "3 of 25 epochs"), ("fig4", "3 epochs")):  # the text has at most 35 words
+    for item, length in (("tableC1", "3 of 25 epochs"), ("fig4", "3 epochs")):  # a caption has at most 35 words
         said, here = caption(item, runs)
         assert said.startswith("The paper: ")
         assert here == f"Here, mnist, 60,000 images, {length}, 3 seeds."
@@ -491,9 +495,9 @@ def test_a_whole_run_at_the_paper_scale_can_be_compared():
 
 @pytest.mark.verifies("dpulr2024:table1")
 def test_the_exact_epsilons_are_below_what_the_accountant_proves():
-    """The exact epsilons are below the accountant's, and the accountant's are at most 10 times as large.
+    """The accountant's epsilon is at least the exact epsilon, and at most twice as large.
 
-    A Renyi bound is never below the exact epsilon. We test sigma_0 = 1 and more.
+    A Renyi bound is never below the exact epsilon. We test sigma_0 >= 1.
     """
     for batch, values in table1._TABLE1["exact"].items():
         m = int(batch)
@@ -565,9 +569,10 @@ def with_rejection(folder, **more):
 
 @pytest.mark.verifies("dpulr2024:alg1.L195")
 def test_a_record_tells_what_rejection_did(tmp_path):
-    """A record reports the effect of rejection: the rejected batches, and the probability of at least 8 of 40 records.
+    """The record of a run reports the effect of rejection: the number of draws and the probability of acceptance.
 
-    Each record is drawn with probability 1/4. We sum the probabilities in fractions.
+    A batch is accepted if it has at least 8 of the 40 training examples. Each example is in a batch with probability
+    1/4. We sum the probabilities in fractions.
     """
     own = {"sigma_0": 1.0, "C": 1.0, "K": 2, "remedy": "eigenvectors", "sigma": 0.5}
     settings = with_rejection(tmp_path, rule="dp_ulr", rule_settings=own)

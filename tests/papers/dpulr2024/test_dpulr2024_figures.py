@@ -1,4 +1,4 @@
-"""Table C1 and Figures 3 and 4 of the paper on forward passes: cells, printed numbers, epsilons, reports."""
+"""Table C1 and Figures 3 and 4 of the paper on forward passes: cells, printed numbers, epsilons and reports."""
 
 import math
 from dataclasses import replace
@@ -50,14 +50,15 @@ def test_the_runs_of_figure_3_are_those_of_table_1_under_the_same_names(scale):
     assert shared == [known[cell.name] for cell in shared]
     assert scale == "demo" or len(shared) == len(cells) == {"small": 9, "paper": 27}[scale]
     assert FIG3.home == TABLE1.id
-    assert len({e.prefix for e in (TABLE1, TABLE1_REPAIRED, FIG3, FIG3_REPAIRED)}) == 4  # the files share a folder
+    # the files of the four experiments are in one folder
+    assert len({e.prefix for e in (TABLE1, TABLE1_REPAIRED, FIG3, FIG3_REPAIRED)}) == 4
 
 
 @pytest.mark.verifies("dpulr2024:tableC1")
 def test_the_sizes_of_the_mlps_are_near_those_stated():
-    """The MLPs have nearly the stated sizes: 2.51 and 5.11 times the small one's parameters, for "2.5 and 5".
+    """The medium and large MLPs have 2.51 and 5.11 times as many parameters as the small MLP.
 
-    We count the parameters of built networks.
+    The paper states "2.5 and 5" times. We count the parameters of built networks.
     """
     built = {}
     for name, sizes in table_c1.READINGS["chosen"]["model"].items():
@@ -131,23 +132,23 @@ def test_the_printed_numbers_of_table_c1():
 
 @pytest.mark.verifies("dpulr2024:tableC1")
 def test_what_the_text_says_of_table_c1_is_within_the_spread_over_seeds():
-    """The paper's statement on Table C1 is within the spread over seeds, by the gaps in the ledger.
+    """The paper's statement on Table C1 is about differences within the spread over seeds.
 
-    We divide each step between sizes by the standard deviation of a difference of two means.
+    We divide the change of the gap from one model size to the next by the standard deviation of this change.
     """
     gaps = {m: table_c1.ahead(m) for m in ("64", "128", "256")}
     assert gaps == {"64": [26.58, 15.72, 16.64], "128": [3.71, 1.02, 1.6], "256": [-5.09, -6.48, -6.85]}
     assert gaps["64"][2] > gaps["64"][1]  # so the gap does not "diminish as model size increases" from medium to large
     for m in ("64", "128", "256"):
         sds = [[float(t.partition("+-")[2]) for t in PRINTED[row, m].split()] for row in ("DP-ULR", "DP-SGD")]
-        wide = [math.hypot(a, b) for a, b in zip(*sds, strict=True)]  # deviation of the difference of two runs
+        wide = [math.hypot(a, b) for a, b in zip(*sds, strict=True)]  # standard deviation of a gap
         steps = [abs(gaps[m][i + 1] - gaps[m][i]) / math.hypot(wide[i], wide[i + 1]) for i in (0, 1)]
         assert max(steps) < 1.3
 
 
 # --- epsilons ------------------------------------------------------------------------------------------------
 
-E9 = {  # values of the ledger: exact, closed form with the conditions of Theorem 1, without them, shuffled
+E9 = {  # (batch, sigma_0): the ledger's epsilons, exact, by the closed form at any order, and for shuffled epochs
     (64, "1"): (0.80150, 1.62054, 33.1037),
     (64, "4"): (0.13086, 0.395136, 5.67959),
     (64, "8"): (0.06032, 0.196734, 2.55993),
@@ -178,9 +179,9 @@ def test_epsilons_side_by_side(place):
     [(64, 2.953, 0.822, 0.542286), (200, 2.204, 0.826, 0.817492), (500, 2.092, 1.207, 1.2067)],
 )
 def test_the_curves_overlap_for_thresholds_below_the_mean_only(batch, at_mean, below, alone):
-    """The curves of Figure 4 overlap only for thresholds below the mean.
+    """The epsilon curves of DP-ULR and DP-SGD overlap only if the threshold N_B is below the mean q N.
 
-    We compare Theorem 2 at sigma_0 = 4, with N_B = q N and 0.8 q N, and the same bound without its first term.
+    At sigma_0 = 4, we compare Theorem 2 for N_B = q N and N_B = 0.8 q N with its bound without the first term.
     """
     found = fig3.epsilons(batch, "4")
     assert found["Theorem 2, N_B = q N"] == pytest.approx(at_mean, abs=5e-4)
@@ -191,7 +192,10 @@ def test_the_curves_overlap_for_thresholds_below_the_mean_only(batch, at_mean, b
 
 @pytest.mark.verifies("dpulr2024:fig3")
 def test_the_closed_form_is_at_its_best_order():
-    """The closed form is at its best order, by a search for 7 epochs of batches of 64 at sigma_0 = 4."""
+    """`claimed_closed_form` uses the best order.
+
+    We search for this order, for 7 epochs with batches of 64 at sigma_0 = 4.
+    """
     slope = 2 * math.ceil(7 * 60000 / 64) * (64 / 60000) ** 2 / 16
 
     def at(log_order):
@@ -221,7 +225,7 @@ def test_the_renyi_curve_against_quadrature():
 @pytest.mark.verifies("dpulr2024:fig3")
 @pytest.mark.parametrize("batch, sigma_0", [(64, 8.0), (500, 4.0)])
 def test_exact_epsilons_by_dp_accounting(batch, sigma_0):
-    """Exact epsilons equal dp-accounting's after every listed number of epochs, from above, by less than 1e-4.
+    """After every listed number of epochs, the exact epsilon is at most 1e-4 above dp-accounting's epsilon.
 
     dp-accounting uses a finer grid here than in the table.
     """
@@ -238,7 +242,7 @@ def test_exact_epsilons_by_dp_accounting(batch, sigma_0):
 
 @pytest.fixture(scope="module")
 def short_runs(tmp_path_factory):
-    """One epoch of each demo with two losses per example, batches of the demo's size, and few images."""
+    """Cells and records of one epoch of each demo, with K = 2 losses per example and few images."""
     found = {}
     for item, experiment in NEW.items():
         folder = tmp_path_factory.mktemp(item)

@@ -49,9 +49,10 @@ def poisson_epsilon(q, z, steps):
 @pytest.mark.slow
 @pytest.mark.verifies("dpulr2024:def1", "dpulr2024:def3")
 def test_both_orders_of_two_neighbours_count():
-    """Both orders of two neighbours count: in Theorem 4's clean pair, one divergence is finite and the other infinite.
+    """A definition of privacy must cover both (D, D') and (D', D).
 
-    delta has a closed form.
+    In the clean pair of Theorem 4, one of these two divergences is finite, and the other divergence is infinite. For
+    two Gaussians, delta has a closed form.
     """
     f0, f1 = log_mixture([1], [0], [16]), log_mixture([0.8, 0.2], [0, 1], [16, 176])
     one, other = both_ways(f0, f1, 2)
@@ -68,7 +69,10 @@ def test_both_orders_of_two_neighbours_count():
 
 
 def batches(n, q, N_B, target):
-    """{batch: probability} after rejection, for n records and, with a target, another record n, in fractions."""
+    """Return {batch: probability} after rejection, and the probability of acceptance, in fractions.
+
+    The data set has n records, and also record n if `target` is true.
+    """
     members = range(n + 1) if target else range(n)
     law = {}
     for size in range(N_B, len(members) + 1):
@@ -80,7 +84,7 @@ def batches(n, q, N_B, target):
 
 @pytest.mark.verifies("dpulr2024:def4", "dpulr2024:eq31", "dpulr2024:f1-split", "dpulr2024:eq39")
 def test_the_laws_of_batches_with_rejection():
-    """The laws of batches with rejection: the split of equation 31 fails as printed and holds as intended.
+    """For batches with rejection, the split of Equation 31 fails as printed and holds as intended.
 
     We enumerate all batches of 5 records and of 6, for q = 1/5 and N_B = 2.
     """
@@ -98,7 +102,7 @@ def test_the_laws_of_batches_with_rejection():
             exact[mean] = exact.get(mean, 0) + p
         found = dict(zip(means.tolist(), weights.tolist(), strict=True))
         assert found == pytest.approx({mean: float(p) for mean, p in exact.items()}, rel=1e-13)
-    # f_1: every batch of N_B - 1 other records with the target, and every larger one with and without the target
+    # f_1: batches of N_B - 1 other records with the target, and larger batches with or without the target
     sets = [set(s) for k in range(n + 1) for s in itertools.combinations(range(n), k)]
     meant, as_printed, kept = {}, {}, {}
     for J in sets:
@@ -115,7 +119,7 @@ def test_the_laws_of_batches_with_rejection():
     assert sum(as_printed.values()) > 1  # the first sum is printed over |J| >= N_B
     assert all(other[batch] >= p for batch, p in kept.items())  # f_1 >= its version with a bar; the paper prints "<"
     assert sum(kept.values()) < 1
-    # equation 39
+    # Equation 39
     p_below = math.comb(n, N_B - 1) * q ** (N_B - 1) * (1 - q) ** (n - N_B + 1)
     assert c0 / c1 == 1 + q * p_below / accepted
     assert c0 / c1 == 1 + c0 * math.comb(n, N_B - 1) * q**N_B * (1 - q) ** (n + 1 - N_B)
@@ -129,9 +133,9 @@ def exact_impairment(N, q, N_B):
 
 @pytest.mark.verifies("dpulr2024:eq40")
 def test_fewer_records_are_the_worst_whatever_the_threshold():
-    """Fewer records are the worst case for any threshold: the first term falls with N, also for N_B > q N.
+    """For any threshold N_B, the fewest records are the worst case, because the bound's first term decreases in N.
 
-    We compute it in fractions for N = 5 .. 80, N_B = 5, q = 1/10.
+    This also holds for N_B > q N. We compute the first term in fractions for N = 5 .. 80, N_B = 5 and q = 1/10.
     """
     values = [exact_impairment(N, Fraction(1, 10), 5) for N in range(5, 81)]
     assert all(later < earlier for earlier, later in itertools.pairwise(values))
@@ -142,9 +146,10 @@ def test_fewer_records_are_the_worst_whatever_the_threshold():
 
 @pytest.mark.verifies("dpulr2024:eq41", "dpulr2024:sec3.4-example", "dpulr2024:rejection-text")
 def test_the_impairment_with_many_digits():
-    """The impairment has the values of a computation with many digits, for section 3.4's example and Table 1's batches.
+    """The impairment (the bound's first term) agrees with a computation at 100 digits.
 
-    We compute the binomial ratios by recurrence. We also test log(1 + x) <= x.
+    We use the example of Section 3.4 and the batches of Table 1. We compute the binomial ratios by recurrence. We also
+    test log(1 + x) <= x.
     """
     for N, q, N_B, value in (
         (10000, mp.mpf(1) / 100, 50, 5.37725678999548e-11),
@@ -165,8 +170,8 @@ def test_the_impairment_with_many_digits():
         if value:
             assert found == pytest.approx(value, rel=1e-9)
     assert theorems.impairment(q=0.01, N_B=50, N_bar=10000) < 1e-10
-    assert 2 * 0.01**2 / 4**2 == 1.25e-5 > 1e-6 > 2 * 0.01**2 / 14.2**2  # per unit of alpha > 1
-    # with q = N_B / N of line 195, the first term is by far the larger one
+    assert 2 * 0.01**2 / 4**2 == 1.25e-5 > 1e-6 > 2 * 0.01**2 / 14.2**2  # the second term divided by alpha
+    # with q = N_B / N, as in line 195, the first term is much larger than the second term
     for B, low, high in ((64, 657.583, 90.4177), (200, 120.962, 16.6323), (500, 30.8938, 4.24790)):
         for alpha, ratio in ((1.1, low), (8, high)):
             found = theorems.impairment_ratio(alpha=alpha, q=B / 60000, sigma_0=4, N_B=B, N=60000)
@@ -176,9 +181,9 @@ def test_the_impairment_with_many_digits():
 
 @pytest.mark.verifies("dpulr2024:fig2")
 def test_just_below_the_mean_the_ratio_is_not_below_a_thousandth():
-    """Just below the mean, the ratio exceeds a thousandth: for N = 1000 and N_B = 0.9 q N, at every q <= 1/5.
+    """Just below the mean q N, the ratio of the bound's first to its second term exceeds a thousandth.
 
-    We compute in fractions the largest N_B with a smaller ratio.
+    We test N = 1000 and N_B = 0.9 q N at every q <= 1/5. We compute in fractions the largest N_B with a smaller ratio.
     """
     for q in np.arange(5, 201) / 1000:
         assert theorems.impairment_ratio(alpha=1.1, q=q, sigma_0=4, N_B=round(0.9 * q * 1000), N=1000) > 0.2
@@ -193,7 +198,10 @@ def test_just_below_the_mean_the_ratio_is_not_below_a_thousandth():
 @pytest.mark.verifies("dpulr2024:fig2")
 @pytest.mark.parametrize("q, N, largest", [(0.2, 10000, 1864), (0.01, 10000, 58), (0.1, 100000, 9681)])
 def test_where_the_ratio_is_below_a_thousandth(q, N, largest):
-    """The ratio falls with N, and it is small if N_B is well below q N, or if q N is in the thousands."""
+    """The ratio of the bound's two terms decreases in N.
+
+    The ratio is below a thousandth if N_B is well below q N, or if q N is in the thousands.
+    """
     ratios = [theorems.impairment_ratio(alpha=1.1, q=q, sigma_0=4, N_B=N_B, N=N) for N_B in (largest, largest + 1)]
     assert ratios[0] < 1e-3 < ratios[1]
     assert theorems.impairment_ratio(alpha=1.1, q=q, sigma_0=4, N_B=round(0.5 * q * N), N=N) < 1e-3
@@ -202,9 +210,9 @@ def test_where_the_ratio_is_below_a_thousandth(q, N, largest):
 
 @pytest.mark.verifies("dpulr2024:sec3.1-domain")
 def test_one_record_more_in_the_domain():
-    """The condition |D| > N-bar has a domain with one record more than |D| >= N-bar: for 50 records, N-bar is 49 or 50.
+    """The condition |D| > N-bar requires one record more than |D| >= N-bar.
 
-    In both cases, N_B has its largest allowed value.
+    So for 50 records, N-bar is 49 or 50. In both cases, N_B has its largest allowed value.
     """
     for N_bar, N_B, claimed in ((50, 10, 3.8590850), (49, 9, 3.8467906)):
         assert N_B <= 0.2 * N_bar < N_B + 1
@@ -214,9 +222,9 @@ def test_one_record_more_in_the_domain():
 
 @pytest.mark.verifies("dpulr2024:alg1.L195")
 def test_the_inclusion_probability_after_rejection():
-    """The inclusion probability after rejection is that of all 2^11 batches of 11 records, for q = 1/5 and N_B = 3.
+    """The inclusion probability after rejection agrees with a sum over all batches of 11 records.
 
-    We enumerate them in fractions.
+    We compute the sum in fractions for q = 1/5 and N_B = 3.
     """
     q, N_B = Fraction(1, 5), 3
     total = held = size = Fraction(0)
@@ -235,9 +243,9 @@ def test_the_inclusion_probability_after_rejection():
 
 @pytest.mark.verifies("dpulr2024:eq29")
 def test_a_moment_is_at_least_1():
-    """A moment is at least 1: for equal laws it is 1, which exceeds a small gamma.
+    """The moment of Equation 29 is at least 1, so it cannot be below a small gamma.
 
-    The intended moments are at most e^(lambda gamma).
+    For equal laws, the moment is 1. The intended bound on the moment is e^(lambda gamma).
     """
     f0, f1 = log_mixture([1], [0], [16]), log_mixture([0.8, 0.2], [0, 1], [16, 16])
     gamma, lam = 2 * 0.2**2 * 2 / 16, 1
@@ -248,9 +256,9 @@ def test_a_moment_is_at_least_1():
 
 
 def example_laws(variance, shift=1.0, N=50, q=0.2, N_B=5, each=16 / 5):
-    """The laws of Theorem 4's mechanism on the line: sums over batches of N(0, each), and with a target.
+    """The laws of Theorem 4's mechanism on the line, without and with the target.
 
-    The target adds N(shift, variance).
+    Each record of a batch adds N(0, each), and the target adds N(shift, variance).
     """
     k = np.arange(N + 1)
     p = stats.binom.pmf(k, N, q)
@@ -277,9 +285,9 @@ BOUND_4 = 0.012616322347
     ],
 )
 def test_theorem_4_leaves_out_the_covariance_of_the_differing_example(variance, shift, one, other):
-    """Theorem 4 leaves out the covariance of the differing example: at alpha = 2, both directions fail.
+    """Theorem 4 omits the covariance of the example that differs. At alpha = 2, its bound fails in both directions.
 
-    Every batch has variance at least 16 = sigma^2, and the means are within 1.
+    Every batch has a variance of at least 16 = sigma^2, and the means differ by at most 1.
     """
     bound = theorems.claimed_dp_ulr_renyi(alpha=2, T=1, q=0.2, sigma_0=4, N_B=5, N_bar=50)
     assert bound == pytest.approx(BOUND_4, abs=1e-11)
@@ -291,9 +299,9 @@ def test_theorem_4_leaves_out_the_covariance_of_the_differing_example(variance, 
 @pytest.mark.verifies("dpulr2024:thm4")
 @pytest.mark.slow
 def test_theorem_4_fails_as_a_statement_on_delta_too():
-    """Theorem 4 also fails as a statement on delta: at delta = 1e-5, it claims the epsilon 3.8127.
+    """Theorem 4 also fails as a statement on delta. At delta = 1e-5, Theorem 4 claims the epsilon 3.8127.
 
-    The exact delta(3.86) is 0.107, 0.168 and 0.198 for variances 1.6e3, 1.6e4 and 1.6e6.
+    At epsilon 3.86, the exact delta is 0.107, 0.168 and 0.198 for the variances 1.6e3, 1.6e4 and 1.6e6.
     """
     claimed, _ = theorems.claimed_dp_ulr_epsilon(delta=1e-5, T=1, q=0.2, sigma_0=4, N_B=5, N_bar=50)
     assert claimed == pytest.approx(3.8126564, abs=1e-6)
@@ -314,9 +322,9 @@ def test_theorem_4_fails_as_a_statement_on_delta_too():
 @pytest.mark.verifies("dpulr2024:thm4", "dpulr2024:eq32", "dpulr2024:eq32b", "dpulr2024:eq33")
 @pytest.mark.slow
 def test_theorem_4_holds_where_the_example_brings_no_noise_of_its_own():
-    """Theorem 4 holds if the example brings no noise of its own: both directions are below the bound.
+    """If the covariance of the target is 0, the divergences in both directions are below the bound of Theorem 4.
 
-    The target's covariance is 0. Equations 33 to 38 hold one by one.
+    Each of Equations 33 to 38 holds.
     """
     f0, f1 = example_laws(0.0)
     one, other = both_ways(f0, f1, 2)
@@ -324,16 +332,16 @@ def test_theorem_4_holds_where_the_example_brings_no_noise_of_its_own():
     c0_c1 = 1 + exact_impairment(50, Fraction(1, 5), 5)
     mixed = renyi_density(log_mixture([1], [0], [16]), log_mixture([0.8, 0.2], [0, 1], [16, 16]), alpha=2)
     assert one <= math.log(c0_c1) + mixed <= math.log(c0_c1) + 2 * 0.2**2 * 2 / 16 <= BOUND_4
-    # with little noise of the example, nothing is violated either
+    # if the variance of the target is small, the bound also holds
     for variance in (3.2, 16.0):
         assert max(both_ways(*example_laws(variance), 2)) < BOUND_4
 
 
 @pytest.mark.verifies("dpulr2024:eq33")
 def test_one_exponent_more_under_the_other_law():
-    """The expectation of one exponent more under the other law is as in Equation 34, for lambda = 2.
+    """The mean of (f0 / f1)^lambda under f0 equals the mean of (f0 / f1)^(lambda + 1) under f1, for lambda = 2.
 
-    The laws are N(0, 4) and 0.7 N(0, 4) + 0.3 N(1, 4). The sign of the shift does not matter.
+    This is Equation 34. The laws are N(0, 4) and 0.7 N(0, 4) + 0.3 N(1, 4). The sign of the shift does not matter.
     """
     values = []
     for shift in (1, -1):
@@ -350,7 +358,7 @@ def test_one_exponent_more_under_the_other_law():
 def test_the_closed_form_of_dp_sgd_holds_from_4_on_and_fails_at_one_half(sigma, shares):
     """The closed form of DP-SGD holds for sigma >= 4 and fails at sigma = 1/2, at sixty digits.
 
-    We compute the exact divergence / (2 q^2 alpha / sigma^2) at q = 64/60,000, alpha = 2, 4, 8.
+    We divide the exact divergence by 2 q^2 alpha / sigma^2, at q = 64/60,000 and alpha = 2, 4, 8.
     """
     q = Fraction(64, 60000)
     for alpha, share in zip((2, 4, 8), shares, strict=True):
@@ -375,7 +383,10 @@ def claimed_epsilon():
 
 
 def sizes_of_batches(target):
-    """Numbers of other records in an accepted batch, if the target is in it or the data set lacks the target."""
+    """Possible numbers of other records in an accepted batch, and their probabilities.
+
+    If `target` is true, the target is in the batch. Otherwise, the data set does not contain the target.
+    """
     k = np.arange(AUDIT["N_B"] - target, AUDIT["N"] + 1)
     p = stats.binom.pmf(k, AUDIT["N"], AUDIT["q"])
     return k, p / p.sum()
@@ -388,9 +399,9 @@ def on_the_sphere(rng, n, d):
 
 
 def target_first_coordinate(rng, n, *, d, K, R):
-    """The target's clipped estimate, first coordinate, for softplus(-R b_1) at b = 0 by noise on b.
+    """First coordinate of the target's clipped estimate, for the loss softplus(-R b_1) at b = 0 with noise on b.
 
-    The n others have loss log 2, and C = 1.
+    The n other examples have the loss log 2, and C = 1.
     """
     sigma = math.sqrt((n + 1) * math.log(2) ** 2 / K) / 4
     u = rng.standard_normal(K)
@@ -401,12 +412,12 @@ def target_first_coordinate(rng, n, *, d, K, R):
 
 @pytest.mark.verifies("dpulr2024:thm2", "dpulr2024:alg1.L205", "dpulr2024:alg1.L209", "dpulr2024:eq8")
 def test_theorem_2_fails_where_the_clip_takes_the_noise():
-    """Theorem 2 fails if the clip removes the noise: it claims 3.859, and the test shows 13.6.
+    """Theorem 2 fails if the clip removes the noise: it claims an epsilon of 3.859, but epsilon is at least 13.6.
 
     With noise on the parameters, d = 1024 and K = 16384, every premise holds. Without the target, the losses do not
     depend on the noise. The estimates are exactly Gaussian with norms near 4 sqrt(d / n), and the clipped estimates are
-    uniform on the sphere. Their sum satisfies P(sum_1 < -t) <= e^(-t^2 d / 2n). The bound for the target has a
-    confidence of 97.5 %, one-sided.
+    uniform on the sphere. Their sum satisfies P(sum_1 < -t) <= e^(-t^2 d / 2n). The bound on the
+    rate with the target has a one-sided confidence of 97.5 %.
     """
     assert claimed_epsilon() == pytest.approx(3.8590850, abs=1e-6)
     d, tau = 1024, 0.65
@@ -429,10 +440,10 @@ def test_theorem_2_fails_where_the_clip_takes_the_noise():
 
 @pytest.mark.verifies("dpulr2024:A5-claims", "dpulr2024:claims")
 def test_what_the_attack_shows_depends_on_the_repeats_and_the_printed_cost_does_not():
-    """The attack's epsilon depends on K, but the printed cost does not.
+    """The epsilon that the attack proves depends on K, but the epsilon that Theorem 2 claims does not.
 
-    The attack proves nothing at K = 64, and three times the cost at K = 1024. We use the same attack with 600 runs of
-    the target for each K.
+    At K = 64, the attack proves nothing. At K = 1024, it proves three times the claimed epsilon. For each K, we make
+    600 runs with the target.
     """
     d, tau, found = 1024, 0.65, {}
     n, p = sizes_of_batches(target=False)
@@ -453,10 +464,10 @@ def test_what_the_attack_shows_depends_on_the_repeats_and_the_printed_cost_does_
 
 @pytest.mark.verifies("dpulr2024:thm2")
 def test_how_loud_an_example_must_be():
-    """The louder an example is, the smaller is the noise multiplier in effect, from 8 at G = 0.5 to 0.10.
+    """The effective noise multiplier falls with the norm G of an example's gradient, from 8 at G = 0.5 to 0.10.
 
-    The multiplier is the noise of the others' clipped sum divided by the shift of an example with gradient G. Here n =
-    11 and d = 1024.
+    The effective noise multiplier is the noise of the clipped sum of the other examples, divided by the shift that this
+    example causes. Here n = 11 and d = 1024.
     """
     n, d = 11, 1024
     noise = 4 * math.sqrt(d / n)  # norm of an estimate before the clip
@@ -468,9 +479,10 @@ def test_how_loud_an_example_must_be():
 @pytest.mark.verifies("dpulr2024:thm2", "dpulr2024:eq8", "dpulr2024:alg1.L198")
 @pytest.mark.slow
 def test_theorem_2_fails_where_one_loss_moves_the_controller():
-    """Theorem 2 fails if one loss moves the controller: it claims 3.8223, and the test shows 6.9.
+    """Theorem 2 fails if one large loss changes the controller: it claims epsilon 3.8223, but epsilon exceeds 6.9.
 
-    A loss 1000 times the others' removes their noise, for d = 8, N = 1000, N_B = 200.
+    A loss that is 1000 times the other losses removes the noise of the other examples. Here d = 8, N = 1000 and
+    N_B = 200.
     """
     claimed, _ = theorems.claimed_dp_ulr_epsilon(delta=1e-5, T=1, q=0.2, sigma_0=4, N_B=200, N_bar=1000)
     assert claimed == pytest.approx(3.8223245, abs=1e-6)
@@ -482,7 +494,8 @@ def test_theorem_2_fails_where_one_loss_moves_the_controller():
         out = np.empty(runs)
         for i, n in enumerate(rng.choice(k, p=p / p.sum(), size=runs)):
             losses = np.append(np.ones(n), loud) if loud else np.ones(n)
-            g = rng.standard_normal((len(losses), 8)) * (4 * losses / np.linalg.norm(losses))[:, None]  # C = 1, any K
+            # for C = 1 and any K
+            g = rng.standard_normal((len(losses), 8)) * (4 * losses / np.linalg.norm(losses))[:, None]
             out[i] = np.linalg.norm((g / np.maximum(1, np.linalg.norm(g, axis=1))[:, None]).sum(axis=0))
         return out
 
@@ -491,15 +504,16 @@ def test_theorem_2_fails_where_one_loss_moves_the_controller():
     assert quiet.min() > 1.3 > loud.max()
     false, true = stats.beta.ppf(0.975, 1, 20000), 0.20970833 * stats.beta.ppf(0.025, 1000, 1)
     assert math.log((true - 1e-5) / false) > 6.9 > claimed
-    assert norms(200, 10).mean() > 9  # a loss 10 times the others' hardly removes any noise
+    assert norms(200, 10).mean() > 9  # a loss that is 10 times the other losses hardly removes any noise
 
 
 @pytest.mark.slow
 @pytest.mark.verifies("dpulr2024:thm2")
 def test_noise_after_a_joint_clip_holds_where_algorithm_1_fails():
-    """Noise after a joint clip holds where Algorithm 1 fails: no threshold exceeds one Poisson step's cost, 0.2271.
+    """If we add the noise after a joint clip, the attack on Algorithm 1 proves no more than epsilon 0.2271.
 
-    The laws are those of the attack on Algorithm 1, with N(0, 16) added.
+    This is the epsilon of one Poisson step, and no threshold of the attack exceeds it. We add N(0, 16) to the laws of
+    the attack on Algorithm 1.
     """
     d = 1024
     rng = np.random.default_rng(5)
@@ -507,7 +521,7 @@ def test_noise_after_a_joint_clip_holds_where_algorithm_1_fails():
     for target, runs in ((False, 4000), (True, 400)):
         k, p = np.arange(AUDIT["N"] + 1), stats.binom.pmf(np.arange(AUDIT["N"] + 1), AUDIT["N"], AUDIT["q"])
         others = np.array([on_the_sphere(rng, n, d) for n in rng.choice(k, p=p, size=runs)])
-        # a public sigma, that of a batch of 11
+        # sigma is public: the sigma for a batch of 11
         own = [target_first_coordinate(rng, 10, d=d, K=16384, R=1e3) if target else 0.0 for _ in range(runs)]
         means.append(-others - np.array(own))
     cost = 0.2270840
@@ -518,7 +532,8 @@ def test_noise_after_a_joint_clip_holds_where_algorithm_1_fails():
         false = stats.norm.sf((tau - means[0]) / 4).mean()
         true = 0.8 * false + 0.2 * stats.norm.sf((tau - means[1]) / 4).mean()
         for a, b in ((true, false), (1 - false, 1 - true), (false, true), (1 - true, 1 - false)):
-            assert a <= math.exp(cost) * b + 1e-5 + 1e-4  # last term: error of the averages over the batches
+            # the last term, 1e-4, allows for the error of the averages over batches
+            assert a <= math.exp(cost) * b + 1e-5 + 1e-4
 
 
 @pytest.mark.verifies("dpulr2024:alg1.L198", "dpulr2024:alg1.L205")
@@ -536,9 +551,9 @@ def test_what_four_layers_cost_if_each_has_its_own_clip():
 
 @pytest.mark.verifies("dpulr2024:exp-q")
 def test_the_rate_of_batches_of_64():
-    """The rate of batches of 64 is 64 / 60,000 = 1.0667e-3, and the other two rates are B / 60,000.
+    """The sampling rate of batches of 64 is 64 / 60,000 = 1.0667e-3. The other two rates are also B / 60,000.
 
-    We compute the exact sum for 25 epochs, with sigma_0 = 4 and 8.
+    We compute epsilon for this rate and for 1e-3, by the exact sum for 25 epochs with sigma_0 = 4 and 8.
     """
     assert [Fraction(B, 60000) for B in (64, 200, 500)] == [Fraction(2, 1875), Fraction(1, 300), Fraction(1, 120)]
     for q, z, expected in (
@@ -559,7 +574,7 @@ def test_numbers_of_parameters():
     assert sum(each) == 111146
     shapes = [(8, 3), (16, 8), (32, 16), (32, 32)]
     assert [c * (9 * c_in + 1) for c, c_in in shapes] == [224, 1168, 4640, 9248]
-    # the paper does not name the larger models of Table C1; these come near "2.5 and 5 times"
+    # The paper does not name the larger models of Table C1. Two possible models come near "2.5 and 5 times".
     for sizes, times in (([784, 256, 128, 64, 10], 2.18417), ([784, 512, 256, 128, 10], 5.10530)):
         larger = mlp(sizes, gelu, rng=rng)
         count = sum(W.size + b.size for W, b in zip(larger.W[1:], larger.b[1:], strict=True))
@@ -576,9 +591,9 @@ TABLE_1 = {
 
 @pytest.mark.verifies("dpulr2024:table1")
 def test_what_table_1_shows_of_the_sentences_about_it():
-    """In Table 1, DP-ULR's lead at the large batch is positive for sigma_0 <= 2 and negative at 4 and 8.
+    """In Table 1 with the large batch, DP-ULR minus DP-SGD is positive for sigma_0 <= 2 and negative at 4 and 8.
 
-    The lead is DP-ULR minus DP-SGD. For the small batch, the signs are reversed.
+    With the small batch, this difference is negative for sigma_0 <= 1 and positive at 2, 4 and 8.
     """
     gaps = {B: [round(a - b, 2) for a, b in row.values()] for B, row in TABLE_1.items()}
     assert gaps == {

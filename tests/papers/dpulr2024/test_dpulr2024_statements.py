@@ -106,7 +106,7 @@ def zero_net(n_in, n_out):
 
 
 def class_net(sizes, m, seed, phi=tanh):
-    """A network with m inputs and one-hot labels."""
+    """A network, m random inputs, and their one-hot labels."""
     rng = np.random.default_rng(seed)
     net = mlp(sizes, phi, rng=rng)
     return net, rng.normal(size=(m, sizes[0])), np.eye(sizes[-1])[rng.integers(sizes[-1], size=m)]
@@ -122,7 +122,7 @@ PRINTED = {"sigma_0": 4.0, "C": 1.0, "K": 10, "N_B": 1}
 def test_for_a_quadratic_loss_the_proxy_has_the_gradient_of_the_mean_loss_for_its_mean():
     """For a quadratic loss, the proxy has the gradient of the mean loss as its mean.
 
-    36 draws with the correct moments give the expectation without error. The gradient is by differences.
+    36 draws with the correct moments give the expectation without error. We compute the gradient by differences.
     """
     rng = np.random.default_rng(3)
     net = mlp([3, 2], identity, loss=squared_error, rng=rng)
@@ -145,9 +145,9 @@ def test_for_a_quadratic_loss_the_proxy_has_the_gradient_of_the_mean_loss_for_it
 
 @pytest.mark.verifies("dpulr2024:eq4", "dpulr2024:alg1.L203", "dpulr2024:alg1.L200-202", "dpulr2024:modules")
 def test_the_transpose_of_the_jacobian_times_noise_times_loss():
-    """The proxy is the transposed Jacobian times noise times loss, by hand, for K = 2 draws through the whole network.
+    """The proxy is the transposed Jacobian times noise times loss, for K = 2 draws through the whole network.
 
-    The Jacobian d z^1 / d (W, b) is by differences.
+    We compute the Jacobian d z^1 / d (W, b) by differences.
     """
     net, x, y = class_net([3, 2, 4], 1, 5)
     z, h = forward(net, x)
@@ -165,7 +165,7 @@ def test_the_transpose_of_the_jacobian_times_noise_times_loss():
     for zeta_k in zeta:
         a = net.W[2] @ np.tanh(z[1][0] + zeta_k) + net.b[2]
         loss = special.logsumexp(a) - a @ y[0]
-        total += J.T @ zeta_k * loss / sigma**2 / 2  # J itself has the wrong shape: a comment in line 203
+        total += J.T @ zeta_k * loss / sigma**2 / 2  # line 203 prints J, which has the wrong shape
     np.testing.assert_allclose(np.concatenate([W.ravel(), b]), total, rtol=1e-9)
     # at the output layer, noise can only enter the logits; otherwise this layer cannot learn
     top = proxy(net, 2, z, h, y, sigma=sigma, K=1, rng=Draws(np.ones((1, 1, 4))))
@@ -182,7 +182,10 @@ def class_loss_at(net, z, y, shift):
 
 @pytest.mark.verifies("dpulr2024:thm3", "dpulr2024:eq4", "dpulr2024:eq15")
 def test_the_mean_is_the_gradient_of_the_smoothed_loss():
-    """The mean is the gradient of the smoothed loss, by 80^2 nodes, differences by W, and our draws within 6 sigma."""
+    """The mean of the proxy is the gradient of the smoothed loss.
+
+    We compute the mean with 80^2 nodes and compare it with differences by W. We also draw samples of our proxy.
+    """
     sigma = 0.5
     mean, cov = zL(tanh_loss, W1 @ X1, sigma, 80)
     printed_mean = [[0.041297518863, -0.082595037726], [-0.419549977243, 0.839099954486]]
@@ -200,14 +203,16 @@ def test_the_mean_is_the_gradient_of_the_smoothed_loss():
     z, h = forward(net, X1[None])
     K = 400_000
     drawn = proxy(net, 1, z, h, np.eye(3)[[1]], sigma=sigma, K=K, rng=np.random.default_rng(8))[0]
-    assert (np.abs(drawn - mean) < 6 * np.sqrt(np.diag(cov) / K)).all()  # false alarm 4e-9; 10.8 are missed with 1e-6
+    # A false alarm has probability 4e-9. An error of 10.8 standard errors is missed with probability 1e-6.
+    assert (np.abs(drawn - mean) < 6 * np.sqrt(np.diag(cov) / K)).all()
 
 
 @pytest.mark.verifies("dpulr2024:thm3", "dpulr2024:modules")
 def test_noise_in_all_layers_and_in_one_smooth_the_loss_in_two_ways():
-    """Noise in all layers and noise in one smooth the loss in two ways; each estimate is correct for its loss.
+    """Noise in all layers and noise in one layer smooth the loss differently.
 
-    v1 = w x, v2 = 1.3 tanh(v1 + z1) + z2, and the loss is log(1 + e^-v2).
+    Each estimate is the gradient of its smoothed loss. The example has v1 = w x, v2 = 1.3 tanh(v1 + z1) + z2, and the
+    loss log(1 + e^-v2).
     """
     t, p = np.polynomial.hermite_e.hermegauss(60)
     p, sigma, w = p / p.sum(), 0.5, 0.4
@@ -230,9 +235,9 @@ def test_noise_in_all_layers_and_in_one_smooth_the_loss_in_two_ways():
 @pytest.mark.verifies("dpulr2024:eq12")
 @pytest.mark.parametrize("R", [1, 2, 5])
 def test_the_condition_of_theorem_3_needs_bounded_parameters(R):
-    """The condition of Theorem 3 needs bounded parameters: the integral of sup |f'(xi - theta)| is (2R + 4) phi(1).
+    """The condition of Theorem 3 needs bounded parameters, because the integral of sup |f'(xi - theta)| grows with R.
 
-    Here v = theta, |theta| <= R, L = 1 and sigma = 1.
+    For v = theta, |theta| <= R, L = 1 and sigma = 1, the integral is (2R + 4) phi(1).
     """
     step = 1e-3
     xi = np.arange(-R - 12, R + 12, step)
@@ -243,9 +248,9 @@ def test_the_condition_of_theorem_3_needs_bounded_parameters(R):
 
 @pytest.mark.verifies("dpulr2024:eq14")
 def test_moving_the_noise_into_the_argument():
-    """Moving the noise into the argument changes no expectation, for h = |zeta| above 0.3 and 0 below.
+    """The substitution xi = v + zeta does not change the expectation of h(v + zeta).
 
-    We compare both sides of the substitution for E h(v + zeta).
+    We compare the two sides for h(x) = |x| above 0.3 and h(x) = 0 below 0.3.
     """
     v, sigma = 0.7, 0.6
 
@@ -264,7 +269,7 @@ def test_moving_the_noise_into_the_argument():
 def test_the_density_of_the_shifted_noise_by_the_parameters():
     """The derivative of the shifted noise's density f(xi - W x) by the parameters is -J^T grad f.
 
-    So equation 16 holds after integration.
+    So Equation 16 holds after integration.
     """
     sigma, xi = 0.5, np.array([0.9, 0.1])
 
@@ -309,7 +314,7 @@ def test_the_bias_falls_as_sigma_squared_where_the_loss_is_smooth():
 def test_at_a_jump_of_the_loss_the_mean_diverges():
     """At a jump of the loss, the mean diverges: for the loss 1{v > 0} at v = 0, E zL / sigma^2 = phi(0) / sigma.
 
-    We compute the value by quadrature. So the mean has no limit as sigma falls to 0.
+    So the mean has no limit as sigma falls to 0. We compute the mean by quadrature.
     """
     for sigma, mean in ((0.1, 3.989422804), (0.01, 39.89422804)):
         value = integrate.quad(lambda t, s=sigma: t / s**2 * stats.norm.pdf(t, scale=s), 0, 12 * sigma)[0]
@@ -321,9 +326,9 @@ def test_at_a_jump_of_the_loss_the_mean_diverges():
 
 @pytest.mark.verifies("dpulr2024:eq17")
 def test_the_expansion_leaves_a_remainder_of_third_order():
-    """The expansion leaves a remainder of third order: if z is halved, the error falls by 8.
+    """The expansion has a remainder of third order: if z is halved, the error is divided by 8.
 
-    We read z^2 H as z^T H z. If z^2 is a vector of squares, the term is a vector and not a number.
+    We interpret z^2 H as z^T H z. If z^2 were a vector of squares, the term would be a vector, not a number.
     """
     v = W1 @ X1
     g = slopes(tanh_loss, v, 1e-5)
@@ -337,7 +342,7 @@ def test_the_expansion_leaves_a_remainder_of_third_order():
 
 @pytest.mark.verifies("dpulr2024:eq20", "dpulr2024:eq21", "dpulr2024:eq22", "dpulr2024:eq24", "dpulr2024:prop3")
 def test_the_covariance_for_a_quadratic_loss():
-    """The covariance for a quadratic loss is exact by 8^2 nodes; the printed version is far off.
+    """For a quadratic loss, our covariance agrees with sums over 8^2 nodes, but the printed covariance does not.
 
     The paper prints the loss in place of its square, and 1 / sigma in place of 1 / sigma^2.
     """
@@ -359,7 +364,8 @@ def test_the_covariance_for_a_quadratic_loss():
         as_printed = loss / sigma**2 * np.eye(2) + bracket
         assert np.abs(cov - as_printed).max() == pytest.approx(missed, abs=1e-4)
         with_square = loss**2 / sigma**2 * np.eye(2) + bracket
-        assert np.abs(cov - with_square).max() == pytest.approx(dropped, abs=1e-9)  # the term in sigma^2
+        # the expansion drops the term in sigma^2
+        assert np.abs(cov - with_square).max() == pytest.approx(dropped, abs=1e-9)
         values = z * quadratic(z)[:, None]
         crossed = (values / sigma * w[:, None]).T @ (values / sigma**2) - sigma * np.outer(g, g)
         np.testing.assert_allclose(crossed, sigma * cov, atol=1e-11)  # equation 20 as printed: too small by sigma
@@ -369,10 +375,10 @@ def test_the_covariance_for_a_quadratic_loss():
 
 @pytest.mark.verifies("dpulr2024:eq22")
 def test_third_derivatives_leave_the_bracket_alone():
-    """Third derivatives leave the bracket unchanged: cubic terms of the loss enter the covariance only at sigma^2.
+    """Third derivatives do not change the bracket: cubic terms of the loss enter the covariance only at sigma^2.
 
-    We subtract the leading term and the bracket from the covariance, for cross-entropy. The rest falls by 4 if sigma is
-    halved.
+    For cross-entropy, we subtract the leading term and the bracket from the covariance. If sigma is halved, the rest is
+    divided by 4.
     """
     v = V3
     p = np.exp(v) / np.exp(v).sum()
@@ -387,10 +393,10 @@ def test_third_derivatives_leave_the_bracket_alone():
 
 @pytest.mark.verifies("dpulr2024:prop3", "dpulr2024:eq8")
 def test_the_leading_covariance_is_too_small_for_a_convex_loss_and_too_large_for_a_bump():
-    """The leading covariance is too small for a convex loss and too large for a bump, by the smallest eigenvalue.
+    """The leading covariance loss^2 / sigma^2 is too small for a convex loss and too large for a bump.
 
-    We divide this eigenvalue by loss^2 / sigma^2. The losses are the cross-entropy of three classes and the bump
-    exp(-z^2 / 2).
+    We divide the smallest eigenvalue of the exact covariance by the leading covariance. The losses are the
+    cross-entropy of three classes and the bump exp(-z^2 / 2).
     """
     for sigma, ratio in ((0.05, 1.00390), (0.2, 1.06290), (0.5, 1.40893), (1.0, 2.79266), (2.0, 9.25629)):
         smallest = np.linalg.eigvalsh(zL(class_loss, V3, sigma, 30)[1])[0]
@@ -403,9 +409,10 @@ def test_the_leading_covariance_is_too_small_for_a_convex_loss_and_too_large_for
 
 @pytest.mark.verifies("dpulr2024:clt")
 def test_the_average_tends_to_a_normal_law_and_keeps_a_bounded_side():
-    """The average tends to a normal law and keeps a bounded side: for L = 1 + z and sigma = 1, it is at least -1/4.
+    """The average of K copies of zL tends to a normal law, but it can be bounded on one side for every K.
 
-    zL = z + z^2 has its cumulants in fractions. The bound -1/4 holds for every K.
+    For L = 1 + z and sigma = 1, zL = z + z^2 is at least -1/4, so the average is at least -1/4. We compute the
+    cumulants of zL in fractions.
     """
     normal = [Fraction(math.prod(range(1, k, 2))) if k % 2 == 0 else Fraction(0) for k in range(9)]
 
@@ -420,8 +427,8 @@ def test_the_average_tends_to_a_normal_law_and_keeps_a_bounded_side():
     assert float(third) / 3**1.5 == pytest.approx(2.694301, abs=1e-6)
     assert fourth / variance**2 - 3 == Fraction(32, 3)
     assert min(z + z * z for z in np.linspace(-2, 2, 4001)) == pytest.approx(-0.25, abs=1e-12)
-    # so the divergence of the average from its shift by any c > 0 is infinite: the mass below -1/4 + c has no
-    # counterpart
+    # So the divergence of the average from its shift by any c > 0 is infinite, because only the average itself has mass
+    # below -1/4 + c.
     side = math.sqrt(0.02)
     assert stats.norm.cdf(-0.5 + side) - stats.norm.cdf(-0.5 - side) > 0.09  # P(-1/4 <= z + z^2 < -1/4 + 0.02)
 
@@ -452,7 +459,7 @@ def test_the_controller_bounds_the_leading_covariance_of_the_averages_before_the
     state = {}
     printed.dp_ulr(net, x, y, **PRINTED | {"C": C}, rng=np.random.default_rng(0), state=state)
     assert state["sigma"][0] == pytest.approx(sigma, rel=1e-12)
-    # another example never lowers it, and a copy of the data doubles sigma^2, so the covariance does not grow with n
+    # A further example never lowers sigma. A copy of the data doubles sigma^2, so the covariance does not grow with n.
     fewer = printed.controller(net, 1, x[:4], loss[:4], K=K, C=C, sigma_0=sigma_0)
     twice = printed.controller(net, 1, np.tile(x, (2, 1)), np.tile(loss, 2), K=K, C=C, sigma_0=sigma_0)
     assert fewer <= sigma
@@ -480,25 +487,27 @@ def test_the_jacobian_of_a_linear_layer_with_channels():
     x, W = rng.normal(size=(2, 4)), rng.normal(size=(3, 4))
     J = slopes(lambda w: (x @ w.reshape(3, 4).T).ravel(), W.ravel(), 1e-3).T  # (2 * 3, 3 * 4)
     for (k, l), (m, n) in itertools.product(np.ndindex(2, 3), np.ndindex(3, 4)):
-        assert J[3 * k + l, 4 * m + n] == pytest.approx(x[k, n] if l == m else 0, abs=1e-10)  # both counted from 0
+        # the indices of rows and columns start at 0
+        assert J[3 * k + l, 4 * m + n] == pytest.approx(x[k, n] if l == m else 0, abs=1e-10)
     np.testing.assert_allclose(J.T @ J, np.kron(np.eye(3), x.T @ x), atol=1e-9)
     assert np.linalg.matrix_rank(x.T @ x) == 2
     assert np.linalg.matrix_rank(J.T @ J, tol=1e-8) == 6 < 12  # d_theta = 12 > d_v = 6: one example is not enough
-    # counted from 1, the last entry would have number H_out H_in + H_in in a row of H_out H_in
+    # If indices started at 1, the last entry would have index H_out H_in + H_in in a row of H_out H_in entries.
     assert 3 * 4 + 4 > 3 * 4
-    # with the bias, the block has order 5; as many examples as exceed features / channels are enough
+    # With the bias, the block has order 5. More than features / channels examples are enough for full rank.
     net = Net((4, 2, 1), [(Conv2d(3, 1), relu), (Dense(2),)], rng=rng)  # 4 features, 2 positions of one kernel
     h = rng.normal(size=(3, 4, 2, 1))
-    assert printed.controller(net, 1, h, np.ones(3), K=1, C=1, sigma_0=1) > 0  # 3 > 4 / 2
+    assert printed.controller(net, 1, h, np.ones(3), K=1, C=1, sigma_0=1) > 0  # 3 examples are more than 4 / 2
     with pytest.raises(ValueError, match="has order 5, but rank 4 on this batch"):
-        printed.controller(net, 1, h[:2], np.ones(2), K=1, C=1, sigma_0=1)  # 2 = 4 / 2
+        printed.controller(net, 1, h[:2], np.ones(2), K=1, C=1, sigma_0=1)  # 2 examples are not more than 4 / 2
 
 
 @pytest.mark.verifies("dpulr2024:rank-claim", "dpulr2024:asm1", "dpulr2024:L256")
 def test_when_the_batch_has_full_rank():
-    """A batch has full rank with enough examples: with four features and a bias, four give rank 4 of 5.
+    """A batch has full rank if it has enough different examples.
 
-    The examples are in general position. Five examples are enough, but equal inputs never are.
+    With four features and a bias, four examples in general position give rank 4 of 5. Five examples give full rank.
+    Equal inputs never give full rank.
     """
     net, x, _ = class_net([4, 3], 5, 4)
     loss = np.linspace(1, 2, 5)
@@ -507,7 +516,8 @@ def test_when_the_batch_has_full_rank():
     assert printed.controller(net, 1, x, loss, K=1, C=1, sigma_0=1) > 0
     dead = np.tile(x, (200, 1))
     dead[:, 2] = 0
-    for inputs in (np.tile(x[:1], (50, 1)), dead):  # equal inputs with any labels; an input that is always 0
+    # a batch of equal inputs, and a batch in which one input is always 0
+    for inputs in (np.tile(x[:1], (50, 1)), dead):
         with pytest.raises(ValueError, match="gives no noise for layer 1"):
             printed.controller(net, 1, inputs, np.ones(len(inputs)), K=1, C=1, sigma_0=1)
     with pytest.raises(ValueError, match="gives no noise for layer 1"):  # without loss, the matrix is 0
@@ -538,9 +548,10 @@ def spectrum(net, l, h, loss):
 
 @pytest.mark.verifies("dpulr2024:noise-redundancy")
 def test_most_directions_get_far_more_noise_than_the_least():
-    """Most directions get far more noise than the least: the largest eigenvalue is 10^4 to 10^6 times the least.
+    """Most directions get far more noise than necessary.
 
-    We use the paper's MLP with its first weights on 500 packaged images.
+    The largest eigenvalue of the controller's matrix is 10^4 to 10^6 times the smallest eigenvalue.
+    We use the paper's MLP with its first weights, and 500 of the images that are part of nfa.
     """
     small = data.load("fashion-mnist-small")
     x, y = small.x_train[:500].reshape(500, 784) / 255.0, np.eye(10)[small.y_train[:500]]
@@ -563,9 +574,9 @@ def test_most_directions_get_far_more_noise_than_the_least():
 @pytest.mark.verifies("dpulr2024:virtual-linear")
 @pytest.mark.slow
 def test_noise_on_the_parameters_has_the_identity_for_its_jacobian():
-    """Noise on the parameters has the identity as its Jacobian: sigma = sqrt(64) log 10 / (4 sqrt K).
+    """For noise on the parameters, the Jacobian is the identity.
 
-    There are 64 examples of loss log 10. This sigma is small only for large K.
+    With 64 examples of loss log 10, sigma is sqrt(64) log 10 / (4 sqrt K), which is small only for large K.
     """
     net = zero_net(3, 10)
     x, y = np.random.default_rng(0).normal(size=(64, 3)), np.eye(10)[[0] * 64]
@@ -581,9 +592,10 @@ def test_noise_on_the_parameters_has_the_identity_for_its_jacobian():
 @pytest.mark.verifies("dpulr2024:virtual-linear")
 @pytest.mark.parametrize("labels, rank", [((5, 5), 0), ((5, 6), 2)])
 def test_noise_on_the_parameters_has_full_rank_if_and_only_if_one_loss_is_not_0(labels, rank):
-    """Noise on the parameters has full rank if and only if one loss is not 0.
+    """Noise on the parameters has full rank if and only if some loss is not 0.
 
-    Two weights read (1, 2) and (3, -1). The output weight is 0, the output bias 5. Moments are Gauss-Hermite sums.
+    The inputs are (1, 2) and (3, -1). The output weight is 0, and the output bias is 5. We compute moments by
+    Gauss-Hermite sums.
     """
     x, y = np.array([[1.0, 2], [3, -1]]), np.array(labels, dtype=float)[:, None]
     net = mlp([2, 1, 1], identity, loss=squared_error, rng=np.random.default_rng(0))
@@ -604,7 +616,7 @@ def test_noise_on_the_parameters_has_full_rank_if_and_only_if_one_loss_is_not_0(
 
 
 def covariance_of_extra_noise(x, loss, sigma, K, target):
-    """The covariance of the additional noise for one output, read from the map from normal samples to noise."""
+    """Covariance of the additional noise for one output, from the linear map of normal samples to noise."""
     net = mlp([x.shape[1], x.shape[1] + 1], identity, rng=np.random.default_rng(0))
     weight = loss / (sigma * math.sqrt(K))
     W, b = printed._extra_noise(net, 1, x, weight, target, Draws(np.eye(x.shape[1] + 1)))
@@ -615,9 +627,10 @@ def covariance_of_extra_noise(x, loss, sigma, K, target):
 @pytest.mark.verifies("dpulr2024:extra-noise")
 @pytest.mark.parametrize("m", [2, 6])
 def test_the_extra_noise_as_printed_is_no_covariance_and_set_to_0_it_leaves_directions_bare(m):
-    """The printed matrix of the additional noise is no covariance; set to 0, it leaves directions without noise.
+    """The printed matrix of the additional noise can have negative eigenvalues, so it is not a covariance.
 
-    sigma_0^2 C^2 - lambda / K is negative if an example has a large loss. We test more examples than inputs, and fewer.
+    An eigenvalue sigma_0^2 C^2 - lambda / K is negative if lambda is large. If we set negative eigenvalues to 0, some
+    directions have no noise. We test more examples than inputs, and fewer.
     """
     lam, K = np.array([400.0, 2000, 0, 160]), 10
     assert (16 - lam / K).tolist() == [-24, -184, 16, 0]
@@ -630,7 +643,7 @@ def test_the_extra_noise_as_printed_is_no_covariance_and_set_to_0_it_leaves_dire
     assert as_printed.min() < -100
     clamped = (Q * np.maximum(as_printed, 0)) @ Q.T
     np.testing.assert_allclose(covariance_of_extra_noise(x, loss, sigma, K, 4.0), clamped, atol=1e-8)
-    assert np.linalg.eigvalsh(clamped)[0] < 1e-9  # no noise along the loud example
+    assert np.linalg.eigvalsh(clamped)[0] < 1e-9  # no noise along the example with the large input
 
 
 AUDIT_2 = ((4, 6.2073), (8, 15.6279), (16, 36.9202), (32, 84.7150), (128, 425.5680))
@@ -639,10 +652,10 @@ AUDIT_2 = ((4, 6.2073), (8, 15.6279), (16, 36.9202), (32, 84.7150), (128, 425.56
 @pytest.mark.verifies("dpulr2024:extra-noise", "dpulr2024:thm2")
 @pytest.mark.parametrize("outputs, shown", AUDIT_2)
 def test_a_loud_example_takes_the_extra_noise_away(outputs, shown):
-    """A loud example (with a large loss) removes the additional noise: without it, column 2 is N(0, 16 I).
+    """A target with a very large input removes the additional noise in its direction.
 
-    The other examples have the input e_1, and the target has R e_2. With the target, column 2 has no noise and a norm
-    of at most C.
+    The other examples have the input e_1, and the target has R e_2. Without the target, column 2 is N(0, 16 I). With
+    the target, column 2 has no noise and a norm of at most C.
     """
     included = theorems.inclusion_probability(q=0.2, N_B=10, N=50)
     others = np.tile([1.0, 0, 0], (10, 1))
@@ -662,9 +675,9 @@ def test_a_loud_example_takes_the_extra_noise_away(outputs, shown):
 @pytest.mark.slow
 @pytest.mark.verifies("dpulr2024:extra-noise")
 def test_noise_that_subtracts_nothing_does_not_look_at_the_examples():
-    """Noise that subtracts nothing does not depend on the examples: full variance in every direction for any batch.
+    """The noise of `dp_ulr_sound` does not depend on the examples, so it has the full variance in every direction.
 
-    `dp_ulr_sound` adds such noise. With 6 entries and 4000 runs, a sample's least eigenvalue exceeds 0.67 of the true
+    With 6 entries and 4000 runs, the smallest eigenvalue of the sample covariance exceeds 0.67 times the true
     eigenvalue, except with probability below 1e-9.
     """
     net, x, y = class_net([3, 2], 6, 1)
@@ -685,9 +698,9 @@ def test_noise_that_subtracts_nothing_does_not_look_at_the_examples():
 
 @pytest.mark.verifies("dpulr2024:alg1.L191-193", "dpulr2024:alg1.L195")
 def test_the_rate_and_the_threshold_are_two_numbers():
-    """The rate and the threshold are two numbers, although line 195 prints q = N_B / N.
+    """The rate q and the threshold N_B must be chosen separately, although line 195 prints q = N_B / N.
 
-    With this rate, every second draw is rejected. At N_B = qN / 2, hardly any draw is rejected.
+    With q = N_B / N, about every second batch is rejected. With N_B = qN / 2, hardly any batch is rejected.
     """
     for B, accepted, mean in (
         (64, 0.516650565515, 70.16603),
@@ -706,10 +719,10 @@ def test_the_rate_and_the_threshold_are_two_numbers():
 
 @pytest.mark.verifies("dpulr2024:alg1.L205", "dpulr2024:alg1.L208")
 def test_every_layer_is_clipped_to_C_and_the_step_divided_by_the_threshold():
-    """Every layer is clipped to C and the step is divided by the threshold.
+    """The rule clips every layer to C and divides the direction by the threshold N_B.
 
-    For one example and a tiny C, each layer has norm C / N_B, and all four together 2 C / N_B. The direction does not
-    contain the learning rate eta.
+    For one example and a tiny C, each layer has norm C / N_B, and all four layers together have norm 2 C / N_B. The
+    direction does not contain the learning rate eta.
     """
     net, x, y = class_net([1, 2, 2, 2, 3], 1, 9)
     C, N_B = 1e-6, 5
@@ -730,9 +743,9 @@ def test_neither_rule_reports_a_cost():
 
 @pytest.mark.verifies("dpulr2024:efficiency")
 def test_the_work_of_the_repeats():
-    """Each repeat takes 13,248 multiplications in all layers, and the forward pass takes 110,912.
+    """Each of the K repeats takes 13,248 multiplications by weights in all layers; a forward pass takes 110,912.
 
-    The clip takes no such multiplications. We count them in the layers' maps.
+    The clip does not multiply by weights. We count the multiplications in the maps of the layers.
     """
     work = []
 
@@ -751,14 +764,15 @@ def test_the_work_of_the_repeats():
     printed.dp_ulr(net, x, y, **PRINTED | {"K": 100}, remedy="eigenvectors", sigma=1.0, rng=np.random.default_rng(0))
     assert sum(work) == once + 100 * 13248
     assert 100 * 13248 / once == pytest.approx(11.9446, abs=1e-4)
-    assert 4 * 100 * once / (100 * 13248) == pytest.approx(33.488, abs=1e-3)  # for whole forward passes instead
+    # the ratio if each repeat took a whole forward pass for each layer
+    assert 4 * 100 * once / (100 * 13248) == pytest.approx(33.488, abs=1e-3)
 
 
 @pytest.mark.verifies("dpulr2024:A5-claims")
 def test_with_equation_8_the_noise_before_the_clip_does_not_depend_on_the_repeats():
-    """With equation 8, the noise before the clip does not depend on K: the covariance is C^2 sigma_0^2 / n.
+    """With Equation 8, the noise before the clip does not depend on the number K of repeats.
 
-    All losses are equal, so an estimate's covariance is l^2 / (K sigma^2) = C^2 sigma_0^2 / n, for any K.
+    All losses l are equal, so the covariance of an estimate is l^2 / (K sigma^2) = C^2 sigma_0^2 / n for any K.
     """
     net = zero_net(2, 3)
     x, y = np.zeros((25, 2)), np.eye(3)[[0] * 25]

@@ -1,6 +1,6 @@
-"""The sentences of "Forward Learning with Differential Privacy" on its numbers, other methods and its limits.
+"""Claims in the text of "Forward Learning with Differential Privacy" on its numbers, other methods and its limits.
 
-We copy printed accuracies from the paper. Expectations over the noise are quadratures.
+We copied printed accuracies from the paper. We compute expectations over the noise by quadrature.
 """
 
 import itertools
@@ -64,7 +64,7 @@ TABLE_1 = {
         (82.87, 84.53, 87.68, 88.16),
     ],
 }
-# Table C1, sigma_0 = 8: small, medium and large for B = 64, 128, 256.
+# Table C1, sigma_0 = 8, with the columns of Table 1: rows small, medium and large for B = 64, then for 128 and 256.
 TABLE_C1 = [
     (57.88, 58.65, 33.63, 32.07),
     (58.58, 59.53, 42.98, 43.81),
@@ -78,12 +78,15 @@ TABLE_C1 = [
 ]
 
 
-# --- what the text says about its tables -----------------------------------------------------------------------
+# --- the text about the tables ---------------------------------------------------------------------------------
 
 
 @pytest.mark.verifies("dpulr2024:claims")
 def test_competitive_performance_in_print():
-    """In print, DP-ULR is more accurate than DP-SGD in 8 of 15 cells, by 1.008 points on average."""
+    """In the printed Table 1, DP-ULR is more accurate than DP-SGD in 8 of 15 cells.
+
+    The mean difference over all 15 cells is 1.008 points.
+    """
     gaps = [round(row[1] - row[3], 2) for m in BATCHES for row in TABLE_1[m]]
     assert [gap for m in BATCHES for gap in ahead(str(m))] == gaps
     assert sum(gap > 0 for gap in gaps) == 8
@@ -108,9 +111,9 @@ def test_larger_batches_are_better_for_dp_ulr_and_not_always_worse_for_dp_sgd():
 
 @pytest.mark.verifies("dpulr2024:table1", "dpulr2024:tableC1")
 def test_the_printed_training_accuracies_and_the_spreads_that_the_bands_name():
-    """The printed training accuracies agree with another transcription, and the bands name their spreads.
+    """The printed training accuracies in the code agree with a second transcription.
 
-    The spreads are the smallest and the largest standard deviation of all columns.
+    The texts in the field `band` name the smallest and the largest printed standard deviation.
     """
     for m, table in TABLE_1.items():
         for s, row in zip(SIGMA_0, table, strict=True):
@@ -134,9 +137,10 @@ def test_the_printed_training_accuracies_and_the_spreads_that_the_bands_name():
 
 @pytest.mark.verifies("dpulr2024:exp-gap")
 def test_training_accuracy_of_runs_stands_beside_the_printed():
-    """The report has the training accuracy of runs next to the printed one, for three seeds by hand.
+    """The report shows the training accuracy of runs next to the printed training accuracy.
 
-    The record of one seed has no training accuracy, so the report leaves this seed out.
+    We write the records of three seeds by hand. The record of one seed has no training accuracy, so the report leaves
+    this seed out.
     """
     key = {"batch": "64", "rule": "DP-SGD", "sigma_0": "8", "reading": "chosen"}
     plain = {"privacy": {}, "history": [{"epoch": 1, "test_accuracy": 0.5}, {"epoch": 2, "test_accuracy": 0.375}]}
@@ -209,9 +213,9 @@ def test_adam_and_sgd_for_dp_sgd_in_our_runs():
 @pytest.mark.verifies("dpulr2024:exp-poisson")
 @pytest.mark.slow
 def test_poisson_and_shuffled_batches_teach_alike():
-    """Poisson and shuffled batches have mean accuracies within two points for DP-SGD, and both learn.
+    """DP-SGD learns equally well with Poisson and shuffled batches: the mean accuracies are within two points.
 
-    We use sigma_0 = 1, the packaged images and five seeds for each.
+    We use sigma_0 = 1, the images that are part of nfa, and five seeds for each kind of batch.
     """
     small = data.load("fashion-mnist-small")
     x, y = small.x_train.reshape(-1, 784) / 255.0, np.eye(10)[small.y_train]
@@ -239,9 +243,10 @@ def test_poisson_and_shuffled_batches_teach_alike():
 
 @pytest.mark.verifies("dpulr2024:lim-losses")
 def test_losses_are_extreme_where_accuracy_is_high():
-    """Losses are extreme even if accuracy is high: mean losses exceed an untrained network's, log 10.
+    """The mean loss of DP-ULR as printed can be very large even if its accuracy is high.
 
-    80 % and 90 % of the images are classified correctly.
+    In one run, the mean loss is 13.68 and the accuracy is 80.61 %. The mean loss of an untrained network is only
+    log 10.
     """
     found = {r["cell"]: r for r in records.in_folder(ROOT / "results" / "dpulr2024-table1-paper")}
     told = {}
@@ -255,10 +260,9 @@ def test_losses_are_extreme_where_accuracy_is_high():
         told[cell] = round(fifth["train_loss"], 2), round(100 * fifth["test_accuracy"], 2)
     assert list(told.values()) == [(13.68, 80.61), (1.29, 90.16), (0.80, 87.03), (0.97, 89.22)]
     assert math.log(10) == pytest.approx(2.302585, abs=1e-6)
-    # The mean is 13.68 with four fifths correct. If the losses of correctly classified images were 0, the others' would
-    # be 70 on average.
+    # If the losses of correctly classified images were 0, the mean loss of the other images would be above 70.
     assert 13.68 / (1 - 0.8061) > 70
-    # The largest share of a loss of sqrt(n) times the others': it alone is half of the sum of squares.
+    # If one of n losses is sqrt(n) times as large as the others, its square is half of the sum of squares.
     n = 500
     assert n / (n + (n - 1)) == pytest.approx(0.5005, abs=1e-4)
 
@@ -266,9 +270,9 @@ def test_losses_are_extreme_where_accuracy_is_high():
 @pytest.mark.verifies("dpulr2024:lim-losses")
 @pytest.mark.nightly
 def test_most_losses_are_near_zero_and_some_very_high(data_home):
-    """Most losses are near zero and some very high, for all training losses of a run of DP-ULR as printed.
+    """After a run of DP-ULR as printed, most training losses are near zero, and some are very high.
 
-    Batch size 500, sigma_0 = 1, five epochs.
+    The run has batch size 500, sigma_0 = 1 and five epochs.
     """
     from nfa.experiments.prepare import prepare
     from nfa.experiments.run import limited
@@ -289,9 +293,10 @@ def test_most_losses_are_near_zero_and_some_very_high(data_home):
 @pytest.mark.verifies("dpulr2024:exp-eps")
 @pytest.mark.parametrize("B, closed, exact", [(64, 0.5423, 0.2007), (200, 0.8175, 0.3570), (500, 1.2067, 0.5693)])
 def test_the_closed_form_and_the_exact_sum(B, closed, exact):
-    """The closed form and the exact sum are those of the definitions.
+    """The accountant's epsilons from the closed form and from the exact sum agree with the definitions.
 
-    The exact sum is the binomial sum over orders. The closed form is 2 q^2 alpha / 16 where its conditions hold.
+    The exact sum is a binomial sum, and we minimise over integer orders. The closed form is 2 q^2 alpha / 16, and we
+    minimise over orders that satisfy its conditions.
     """
     q, T, log_delta = B / 60_000, math.ceil(25 * 60_000 / B), math.log(1e5)
     orders = np.arange(2, 257)
@@ -315,15 +320,17 @@ def test_the_closed_form_and_the_exact_sum(B, closed, exact):
         for bound in ("mironov2019:thm11", "mironov2019:sec3.3")
     }
     assert got["mironov2019:sec3.3"] == pytest.approx(by_sum, rel=1e-6)
-    assert by_form * (1 - 1e-6) < got["mironov2019:thm11"] < 1.02 * by_form  # on a grid of orders
+    # the accountant minimises on a grid of orders
+    assert by_form * (1 - 1e-6) < got["mironov2019:thm11"] < 1.02 * by_form
 
 
 @pytest.mark.verifies("dpulr2024:exp-eps")
 @pytest.mark.parametrize("q", [1 / 1000, 1 / 300, 1 / 120])
 def test_the_closed_form_is_no_bound_at_noise_1(q):
-    """The closed form is no bound at noise 1: E (1 - q + q L)^16 is above 2 q^2 alpha / s^2 at s = 1.
+    """The closed form 2 q^2 alpha / s^2 bounds the divergence of order 16 at noise s = 4, but not at s = 1.
 
-    At s = 4, it is below. The expectation under N(0, s^2) is by the trapezoid rule.
+    The divergence follows from E (1 - q + q L)^16, with the likelihood ratio L under N(0, s^2). We compute this
+    expectation by the trapezoidal rule.
     """
     alpha, u = 16, np.linspace(-60, 90, 150_001)
     for sigma, holds in ((1.0, False), (4.0, True)):
@@ -337,7 +344,7 @@ def log_normal(mean, std):
     return lambda u: -(((u - mean) / std) ** 2) / 2 - math.log(2 * math.pi * std**2) / 2
 
 
-# --- what the text says about its estimates --------------------------------------------------------------------
+# --- the text about the estimates ------------------------------------------------------------------------------
 
 
 def gaussian_mean(f, v, sigma):
@@ -355,9 +362,9 @@ V, SIGMA = 0.3, 0.5
 
 @pytest.mark.verifies("dpulr2024:eq4-mean", "dpulr2024:nondifferentiable")
 def test_the_proxy_of_a_step_has_another_mean_than_the_derivative_has():
-    """The proxy of a step function has another mean than the derivative: -phi(0.6) / 0.5 instead of 0.
+    """The mean of the proxy of a step function is -phi(0.6) / 0.5, but the mean of the derivative is 0.
 
-    L = (1{v + z > 0} - 1)^2, and its derivative is 0 at every z except one.
+    The loss is L = (1{v + z > 0} - 1)^2. The derivative of L is 0 at every z except one.
     """
     want = gaussian_mean(lambda u, z: z * (float(u > 0) - 1) ** 2 / SIGMA**2, V, SIGMA)
     assert want == pytest.approx(-0.666449, abs=1e-6)
@@ -366,7 +373,8 @@ def test_the_proxy_of_a_step_has_another_mean_than_the_derivative_has():
         return gaussian_mean(lambda u, z: (float(u > 0) - 1) ** 2, v, SIGMA)
 
     assert (smoothed(V + 1e-4) - smoothed(V - 1e-4)) / 2e-4 == pytest.approx(want, abs=1e-8)
-    for f, slope in ((abs, np.sign), (lambda u: u**2, lambda u: 2 * u)):  # kinks make no difference
+    # for functions without a jump, the two means agree
+    for f, slope in ((abs, np.sign), (lambda u: u**2, lambda u: 2 * u)):
         mean = gaussian_mean(lambda u, z, f=f: z * f(u) / SIGMA**2, V, SIGMA)
         assert mean == pytest.approx(gaussian_mean(lambda u, z, d=slope: d(u), V, SIGMA), abs=1e-10)
     assert gaussian_mean(lambda u, z: np.sign(u), V, SIGMA) == pytest.approx(0.451494, abs=1e-6)
@@ -374,10 +382,13 @@ def test_the_proxy_of_a_step_has_another_mean_than_the_derivative_has():
 
 @pytest.mark.verifies("dpulr2024:nondifferentiable", "dpulr2024:eq4-mean")
 def test_the_rule_learns_below_a_step_where_backpropagation_does_not():
-    """The rule learns below a step function, but backpropagation does not; 100,000 draws, false alarm 1e-9."""
+    """Below a step function, ULR has a nonzero direction, but the direction of backpropagation is 0.
+
+    We use 100,000 copies. A false alarm has probability 1e-9.
+    """
     layers = [(Dense(1, bias=False), step), (Dense(1, bias=False),)]
     net = Net((1,), layers, loss=squared_error, rng=np.random.default_rng(0))
-    net.W[1][:], net.W[2][:] = V, math.sqrt(2)  # squared_error halves, so (h - 1)^2
+    net.W[1][:], net.W[2][:] = V, math.sqrt(2)  # squared_error has a factor 1/2, so L = (h - 1)^2
     x, y = np.ones((1, 1)), np.full((1, 1), math.sqrt(2))
     assert bp(net, x, y, m=1)[0][1] == 0
     K = 100_000
@@ -388,9 +399,9 @@ def test_the_rule_learns_below_a_step_where_backpropagation_does_not():
 
 @pytest.mark.verifies("dpulr2024:L220")
 def test_the_error_of_the_estimate_has_its_least_at_a_sigma_above_0():
-    """The error of the estimate is least at a sigma above 0: near 1 for K = 100 and near 0.5 for K = 10,000.
+    """The error of the estimate is smallest at a positive sigma: near 1 for K = 100, and near 0.5 for K = 10,000.
 
-    Bias and variance are Gauss-Hermite sums.
+    We compute bias and variance by Gauss-Hermite sums.
     """
     t, w = np.polynomial.hermite_e.hermegauss(80)
     u = np.array(list(itertools.product(t, t)))
@@ -413,8 +424,9 @@ def test_the_error_of_the_estimate_has_its_least_at_a_sigma_above_0():
     sigmas = (0.05, 0.2, 0.5, 1, 2)
     for K, want in ((100, (5.963, 1.535, 0.692, 0.439, 0.533)), (10_000, (0.596, 0.154, 0.0708, 0.159, 0.479))):
         assert [error(s, K) for s in sigmas] == pytest.approx(want, rel=2e-3)
-    # The rule's own estimate at sigma = 0.5, K = 100, for 4000 copies of one example. The square of two nearly normal
-    # entries has a standard deviation of at most sqrt(2) times its mean, so the band of 14 % fails once in 10^9.
+    # We compute the rule's estimate at sigma = 0.5, K = 100 for 4000 copies of one example. The squared error has two
+    # nearly normal entries, so its standard deviation is at most sqrt(2) times its mean. A tolerance of 14 % fails
+    # once in 10^9.
     net = mlp([2, 2, 3], tanh, rng=np.random.default_rng(0))
     net.W[1][:], net.W[2][:], net.b[1][:], net.b[2][:] = W1, W2, 0, 0
     x, y = np.tile([1.0, -2.0], (4000, 1)), np.eye(3)[[1] * 4000]
@@ -426,9 +438,9 @@ def test_the_error_of_the_estimate_has_its_least_at_a_sigma_above_0():
 
 @pytest.mark.verifies("dpulr2024:lim-cost")
 def test_the_copies_that_an_estimate_needs():
-    """The total variance of K copies is (d l_0^2 / sigma^2 + (d + 1) |g|^2) / K, for the loss l_0 + g z.
+    """The total variance of a mean of K copies is (d l_0^2 / sigma^2 + (d + 1) |g|^2) / K, for the loss l_0 + g z.
 
-    We use the fourth moments of normals.
+    We use the fourth moments of normal variables.
     """
     g, loss, sigma = np.array([0.7, -0.4]), 1.3, 0.3
     d, g2 = 2, 0.65
@@ -449,7 +461,7 @@ def test_the_copies_that_an_estimate_needs():
 
 @pytest.mark.verifies("dpulr2024:joint-loss")
 def test_clipped_derivatives_of_a_joint_loss_all_move_with_one_record():
-    """One record changes all clipped derivatives of a joint loss: for L = (sum v)^2, their sum moves by 20 C.
+    """One record changes all clipped derivatives of a joint loss: for L = (sum v)^2, their sum changes by 20 C.
 
     Each proxy has the mean 2 sum v. The record changes all ten signs.
     """
@@ -470,8 +482,8 @@ def test_clipped_derivatives_of_a_joint_loss_all_move_with_one_record():
 def test_the_clip_limits_a_loss_that_is_a_sum_and_no_joint_loss():
     """The clip limits the effect of a record on a loss that is a sum, but not on a joint loss.
 
-    sum v^2 has the derivatives 2 v, of which a record changes one. For (sum v)^2, a record changes all of them, each by
-    up to 2 C.
+    The loss sum v^2 has the derivatives 2 v, and a record changes only one of these derivatives. For the loss
+    (sum v)^2, a record changes all derivatives, each by up to 2 C.
     """
     rng, n, C = np.random.default_rng(0), 10, 1.0
     moved = []
@@ -491,9 +503,9 @@ def test_the_clip_limits_a_loss_that_is_a_sum_and_no_joint_loss():
 @pytest.mark.verifies("dpulr2024:efficiency")
 @pytest.mark.parametrize("convolution", [False, True])
 def test_one_backward_pass_has_the_norms_of_all_examples(convolution):
-    """DP-SGD has as many backward passes as SGD, one layer at a time with the whole batch.
+    """DP-SGD needs as many backward passes as SGD, each with the whole batch.
 
-    Its clips equal those of one example at a time.
+    Its clipped gradients equal those that we compute for one example at a time.
     """
     calls, rng = [], np.random.default_rng(0)
 
@@ -523,27 +535,29 @@ def test_one_backward_pass_has_the_norms_of_all_examples(convolution):
     )
 
 
-# --- what the text says about covariance, batches and cost -----------------------------------------------------
+# --- the text about covariance, batches and cost ---------------------------------------------------------------
 
 
 @pytest.mark.verifies("dpulr2024:noise-redundancy")
 def test_the_clip_takes_away_the_level_that_the_controller_ensures():
-    """The clip removes the variance that the controller ensures: in some direction it is at most C^2 / d.
+    """The clip removes the variance that the controller ensures.
 
-    The norm of a clipped vector is at most C. We also test draws.
+    The norm of a clipped vector is at most C, so its variance in some direction is at most C^2 / d. We also test
+    samples.
     """
     got = clipped_variance(variance=16.0, d=1024, C=1.0)
     assert got == pytest.approx(1 / 1024, rel=1e-9)
     g = 4 * np.random.default_rng(0).normal(size=(2000, 1024))
     g /= np.maximum(1, np.linalg.norm(g, axis=1, keepdims=True))
-    assert np.mean(g**2) == pytest.approx(1 / 1024, rel=1e-9)  # every one of them is clipped
+    assert np.mean(g**2) == pytest.approx(1 / 1024, rel=1e-9)  # every sample is clipped
 
 
 @pytest.mark.verifies("dpulr2024:L258")
 def test_a_direction_without_noise_gives_a_record_away():
-    """A direction without noise reveals a record: column 3 of the estimates is 0 in every draw without this record.
+    """A direction without noise reveals a record.
 
-    It is never 0 if a record with an entry in this column is in the batch.
+    Without this record, column 3 of the estimates is always 0. With a record that has an entry in column 3, the column
+    is never 0.
     """
     net = mlp([3, 2], identity, rng=np.random.default_rng(0))
     x, y = np.array([[1.0, 2, 0], [0, 1, 0], [3, 1, 0]]), np.eye(2)[[0, 1, 0]]
@@ -558,9 +572,9 @@ def test_a_direction_without_noise_gives_a_record_away():
 
 @pytest.mark.verifies("dpulr2024:ulr-gap")
 def test_the_noise_of_ulr_comes_with_the_examples():
-    """The noise of ULR comes from the examples: examples that read 0 bring no noise.
+    """The noise of ULR comes from the examples: examples with the input 0 add no noise.
 
-    An example that does not read 0 is visible in every draw, and nothing bounds it.
+    An example with a nonzero input is visible in every estimate, and the size of its estimate has no bound.
     """
     net = Net((1,), [(Dense(2, bias=False),)], init="zeros", rng=np.random.default_rng(0))
     x, y = np.array([[0.0], [0.0], [1.0]]), np.eye(2)[[0, 1, 0]]
@@ -578,9 +592,9 @@ def test_the_noise_of_ulr_comes_with_the_examples():
 
 @pytest.mark.verifies("dpulr2024:L286")
 def test_costs_of_steps_and_of_layers_add_up():
-    """Costs of steps and of layers add up, by quadrature: k releases are one Gaussian in k coordinates.
+    """The divergences of steps and of layers add up, because k Gaussian releases are one Gaussian in k coordinates.
 
-    The quadrature is along the difference.
+    We integrate along the difference of the two means.
     """
 
     def divergence(multiplier):
@@ -598,9 +612,10 @@ def test_costs_of_steps_and_of_layers_add_up():
 
 @pytest.mark.verifies("dpulr2024:impairment-text")
 def test_the_impairment_vanishes_for_a_share_of_the_mean_batch_and_not_at_the_mean():
-    """The impairment vanishes for a share of the mean batch, but not at the mean, by scipy's binomial law.
+    """The impairment (the bound's first term) vanishes if N_B is a share of the mean batch size qN, but not at qN.
 
-    We compute its share of the bound over N, for N_B = qN / 2, 0.9 qN and qN.
+    We divide the impairment by the second term of the bound, for growing N and N_B = qN / 2, 0.9 qN and qN. We
+    compare the impairment with SciPy's binomial law.
     """
     want = {0.5: (2.151e-6, 7.556e-27, 9.157e-108), 0.9: (10.53, 0.9577, 8.874e-4), 1.0: (31.20, 15.82, 7.965)}
     for share, row in want.items():
@@ -635,9 +650,10 @@ def test_where_rejection_is_rare_the_bound_is_four_times_the_divergence(sigma, d
 
 @pytest.mark.verifies("dpulr2024:eq41")
 def test_the_bound_fails_for_the_family_of_theorem_4_and_holds_without_the_records_covariance():
-    """The bound fails for the family of Theorem 4, and holds without the record's covariance.
+    """The bound fails for a family of laws in Theorem 4, but holds without the covariance of the record.
 
-    We integrate the mixtures of all batches of 50 records by size: 0.0631160 if the record has variance 160.
+    For 50 records, we integrate the mixtures over all batch sizes. If the record has the variance 160, the divergence
+    is 0.0631160.
     """
     q, N, N_B = 0.2, 50, 5
     size = np.arange(N + 1)
@@ -663,9 +679,10 @@ def test_the_bound_fails_for_the_family_of_theorem_4_and_holds_without_the_recor
 
 @pytest.mark.verifies("dpulr2024:B-premise")
 def test_the_noise_of_one_batch_is_not_enough_for_another():
-    """The noise of one batch is not enough for another, by eigenvalues.
+    """Noise that is large enough for one batch is too small for a second batch.
 
-    Ten examples have loss 1 and one has 1000. A layer reads [h; 1] = e_1 or e_2 in turn.
+    Ten examples have the loss 1, and one example has the loss 1000. The layer inputs [h; 1] are (2, 1) or (0, 1) in
+    turn. We compute the smallest eigenvalues.
     """
     net = mlp([1, 1], identity, rng=np.random.default_rng(0))
     h, loss = np.zeros((11, 1)), np.array([1000.0] + [1.0] * 10)
@@ -679,8 +696,8 @@ def test_the_noise_of_one_batch_is_not_enough_for_another():
     for keep in (np.arange(11), np.arange(1, 11)):
         sigma = controller(net, 1, h[keep], loss[keep], **of)
         assert least(rows[keep], loss[keep], sigma) == pytest.approx(16, rel=1e-8)
-    # The same examples in two batches; noise on the parameters shows it most simply, with J = I and the sum of squared
-    # losses.
+    # For noise on the parameters, J = I. With the noise for all 11 examples, the 10 examples of the second batch have
+    # only the variance 1.6e-4.
     whole, quiet = (loss**2).sum(), (loss[1:] ** 2).sum()
     assert 16 * quiet / whole == pytest.approx(1.6e-4, rel=1e-4)
     assert (16 / quiet, 16 / whole) == (1.6, pytest.approx(1.6e-5, rel=1e-4))
@@ -688,9 +705,9 @@ def test_the_noise_of_one_batch_is_not_enough_for_another():
 
 @pytest.mark.verifies("dpulr2024:C1-reasons")
 def test_the_imbalance_grows_with_the_model_and_falls_with_the_batch():
-    """The imbalance grows with the model and falls with the batch size, by eigenvalues in layer 4.
+    """The ratio of the controller's largest to smallest eigenvalue grows with the model and falls with the batch size.
 
-    The weights are those before training. The rows are loss [h; 1], as the controller uses them.
+    We compute the eigenvalues of layer 4 before training. The rows of the controller's matrix are loss [h; 1].
     """
     small = data.load("fashion-mnist-small")
     x, y = small.x_train[:500].reshape(500, 784) / 255.0, np.eye(10)[small.y_train[:500]]
@@ -733,9 +750,9 @@ def test_parameters_against_outputs():
 
 @pytest.mark.verifies("dpulr2024:sec2.2")
 def test_dp_sgd_clips_each_gradient_and_moves_by_its_bound():
-    """DP-SGD clips each gradient: a record with a norm above C moves the sum by C if it is added.
+    """DP-SGD clips each gradient. If we add a record with a gradient norm above C, the sum changes by C.
 
-    Replacing it by its opposite moves the sum by 2 C. We test record by record.
+    If we replace this record by its opposite, the sum changes by 2 C. We compute the clipped gradients one by one.
     """
     net = mlp([2, 2], identity, rng=np.random.default_rng(0))
     net.W[1][:], net.b[1][:] = 0, 0
@@ -765,7 +782,7 @@ def test_dp_sgd_clips_each_gradient_and_moves_by_its_bound():
 
 @pytest.mark.verifies("dpulr2024:memorise")
 def test_a_network_repeats_random_labels_and_a_private_one_does_not():
-    """A network learns random labels by heart, and a private one does not.
+    """A network memorises random labels, but a network that we train with DP-SGD does not.
 
     There are 100 images with random labels. No image predicts its label, so a network can only be right by memorising.
     """

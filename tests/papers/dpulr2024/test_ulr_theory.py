@@ -1,4 +1,8 @@
-"""The proofs and claims of the paper on forward passes: digits, exact laws of batches, counterexamples."""
+"""Proofs and claims of the paper on forward passes.
+
+We compare them with recorded digits, exact laws of batches, and counterexamples. The impairment is the first term in
+the bound of Theorem 1.
+"""
 
 import itertools
 import math
@@ -41,7 +45,7 @@ def digits(got, want, decimals):
 
 
 def impairment_mpmath(N, q, N_B):
-    """The term as printed, from exact binomials, with enough digits for 1 - P."""
+    """The impairment as printed, from exact binomials, with enough digits for the probability of acceptance."""
     with mpmath.workdps(40 if N > 1000 else 800):
         q = mpmath.mpf(q)  # exactly the float's value
         p = [mpmath.binomial(N, k) * q**k * (1 - q) ** (N - k) for k in range(N_B)]
@@ -62,7 +66,7 @@ def impairment_mpmath(N, q, N_B):
     ],
 )
 def test_the_impairment(N, q, N_B, want):
-    """The impairment has the ledger's values (TV1), and those of the printed formula in 40 digits."""
+    """The impairment agrees with the ledger's values, and with the printed formula at 40 digits."""
     got = impairment(q=q, N_B=N_B, N_bar=N)
     assert got == pytest.approx(want, rel=2e-14 if N < 100 else 5e-12)
     assert got == pytest.approx(float(impairment_mpmath(N, q, N_B)), rel=5e-12)
@@ -70,9 +74,9 @@ def test_the_impairment(N, q, N_B, want):
 
 @pytest.mark.parametrize("N, q, N_B", [(1, 0.5, 1), (7, 0.9, 7), (30, 1e-12, 30), (30, 0.999, 2), (200, 0.01, 150)])
 def test_the_impairment_far_from_the_paper(N, q, N_B):
-    """The impairment is correct far from the paper's sizes, where 1 - P would be 0 in floats, or nearly 1.
+    """The impairment is correct even if 1 - P(rejection) would be 0 in floats, or nearly 1.
 
-    The probability that a record is in the batch uses the same sum.
+    We also test the probability that a record is in the batch, because its code uses the same sum.
     """
     want = impairment_mpmath(N, q, N_B)
     assert impairment(q=q, N_B=N_B, N_bar=N) == pytest.approx(float(want), rel=1e-11)
@@ -86,7 +90,7 @@ def test_the_impairment_far_from_the_paper(N, q, N_B):
 @pytest.mark.verifies("dpulr2024:eq39", "dpulr2024:eq31", "dpulr2024:f1-split")
 @pytest.mark.parametrize("N, q, N_B, want", [(12, 0.2, 2, 1.05686171534), (10, 0.15, 1, 1.03677028949)])
 def test_the_ratio_of_the_normalisers(N, q, N_B, want):
-    """The ratio of the normalisers c_0 / c_1 is that of the batches of N and of N + 1 records, enumerated (TV5)."""
+    """The ratio of the normalisers c_0 / c_1 agrees with an enumeration of the batches of N and of N + 1 records."""
     c_0, c_1 = (1 / accepted_subsets(n, q, N_B)[2] for n in (N, N + 1))
     digits(c_0 / c_1, want, 11)
     assert 1 + impairment(q=q, N_B=N_B, N_bar=N) == pytest.approx(c_0 / c_1, rel=1e-12)
@@ -94,9 +98,9 @@ def test_the_ratio_of_the_normalisers(N, q, N_B, want):
 
 @pytest.mark.verifies("dpulr2024:eq40")
 def test_the_impairment_falls_with_the_number_of_records():
-    """The impairment falls with the number of records, also if N_B is more than q N.
+    """The impairment decreases in the number N of records, also if N_B is more than q N.
 
-    So this does not need the condition on N_B.
+    So this fact does not need the theorem's condition on N_B.
     """
     got = [impairment(q=0.1, N_B=5, N_bar=N) for N in range(5, 301)]
     assert (np.diff(got) < 0).all()
@@ -114,7 +118,7 @@ def test_the_impairment_falls_with_the_number_of_records():
     ],
 )
 def test_acceptance_and_inclusion(N, q, N_B, accepted, share):
-    """Acceptance and inclusion have the ledger's values (TV2, TV6)."""
+    """The probabilities of acceptance and of inclusion agree with the ledger's values."""
     if accepted:
         assert acceptance(q=q, N_B=N_B, N=N) == pytest.approx(accepted, rel=1e-11)
     if share:
@@ -123,7 +127,7 @@ def test_acceptance_and_inclusion(N, q, N_B, accepted, share):
 
 @pytest.mark.verifies("dpulr2024:fig2", "dpulr2024:rejection-text")
 def test_the_ratio_of_figure_2():
-    """The ratio of figure 2 has the ledger's four digits (TV3): alpha = 1.1, sigma_0 = 4."""
+    """The ratio of Figure 2 agrees with the ledger in four digits, for alpha = 1.1 and sigma_0 = 4."""
     for q, N, N_B, want in (
         (0.01, 1000, 5, 13.94),
         (0.01, 1000, 9, 122.8),
@@ -153,9 +157,10 @@ def test_the_ratio_of_figure_2():
     ],
 )
 def test_a_threshold_at_the_mean_makes_the_first_term_dominate(B, steps, spent, ratios, share, largest):
-    """A threshold at the mean makes the first term dominate, with the numbers of E7.
+    """If the threshold N_B equals the mean batch size q N, the first term of the bound dominates.
 
-    This takes line 195 literally, so q = N_B / N. The numbers are the addition, and the necessary distance below N_B.
+    Line 195 prints this threshold, q = N_B / N. We compare with the ledger: the sum of the first term over all steps,
+    the ratio of the two terms, and the largest N_B with a ratio below 1/1000.
     """
     assert steps * impairment(**PAPER[B]) == pytest.approx(spent, rel=2e-4)
     for alpha, ratio, most in zip((1.1, 8), ratios, largest, strict=True):
@@ -189,9 +194,9 @@ def conditions(alpha, q, sigma):
     ],
 )
 def test_the_largest_order(q, sigma, which, want):
-    """The largest order is the root of the active condition, in 30 digits (TV4).
+    """The largest order is the root of the active condition, at 30 digits.
 
-    Below it both conditions hold, and above it one fails.
+    Below the largest order, both conditions hold. Above it, one condition fails.
     """
     got = largest_order(q=q, sigma=sigma)
     assert got == pytest.approx(want, rel=1e-13)
@@ -205,7 +210,7 @@ def test_the_largest_order(q, sigma, which, want):
 
 
 def test_the_first_condition_at_a_fifth():
-    """At q = 1/5 and sigma = 4, the first condition alone would allow the order 4.426 (TV4)."""
+    """At q = 1/5 and sigma = 4, the first condition alone would allow the order 4.426."""
     with mpmath.workdps(30):
         root = mpmath.findroot(lambda a: conditions(a, mpmath.mpf(1) / 5, 4)[0], 4.4)
     assert float(root) == pytest.approx(4.42635270263737, rel=1e-12)
@@ -213,9 +218,9 @@ def test_the_first_condition_at_a_fifth():
 
 @pytest.mark.verifies("dpulr2024:def4", "dpulr2024:eq31", "dpulr2024:f1-split")
 def test_the_laws_by_enumeration():
-    """The laws are those of an enumeration of every batch of 7 records and of 8.
+    """`rejection_laws` agrees with an enumeration of every batch of 7 records and of 8 records.
 
-    The function distinguishes sizes of batches.
+    The function f depends on the size of the batch.
     """
     N, q, N_B = 7, 0.3, 3
 
@@ -241,9 +246,9 @@ def test_the_laws_by_enumeration():
     ],
 )
 def test_where_only_x_matters(alpha, without, with_x):
-    """If only x matters, f = 1{x in the batch}, the mechanism is a Poisson batch of rate q' (TV7).
+    """If f = 1{x in the batch}, the mechanism has the divergences of Poisson batches.
 
-    Here N = 40, q = 0.2, N_B = 8 and sigma = 4.
+    The Poisson rate q' is the probability that record x is in the batch. Here N = 40, q = 0.2, N_B = 8 and sigma = 4.
     """
     f0, f1 = (log_density(law, sigma=4.0) for law in rejection_laws(lambda k, there: there, N=40, q=0.2, N_B=8))
     assert renyi_density(f0, f1, alpha=alpha) == pytest.approx(without, rel=1e-11)
@@ -266,7 +271,7 @@ FAMILIES = {
 
 
 def renyi_on_a_grid(p, q, sigma, alpha):
-    """Renyi divergence of two mixtures by the trapezium rule. The error falls as exp(-2 pi^2 sigma^2 / h^2)."""
+    """Renyi divergence of two mixtures by the trapezoidal rule. The error falls as exp(-2 pi^2 sigma^2 / h^2)."""
     low, high = min(p[0].min(), q[0].min()), max(p[0].max(), q[0].max())
     h = sigma / 20
     v = np.arange(low - 2 * alpha - 14 * sigma, high + 2 * alpha + 14 * sigma, h)[:, None]
@@ -311,9 +316,9 @@ def test_the_grid_agrees_with_adaptive_quadrature():
 
 @pytest.mark.verifies("dpulr2024:thm1", "dpulr2024:rejection-text")
 def test_the_first_term_cannot_be_left_out():
-    """The first term cannot be left out (E7): 0.00294091 > 0.0025 for f = |J without x| - 1{x}.
+    """Without its first term, the bound of Theorem 1 fails: the divergence 0.00294091 exceeds the second term 0.0025.
 
-    Here N = 100, q = 0.05, N_B = 5, sigma = 4, alpha = 8.
+    Here f = |J without x| - 1{x in J}, N = 100, q = 0.05, N_B = 5, sigma = 4, alpha = 8.
     """
     f0, f1 = rejection_laws(FAMILIES["difference"](5), N=100, q=0.05, N_B=5)
     got = renyi_on_a_grid(f1, f0, 4.0, 8)
@@ -330,9 +335,10 @@ def test_the_first_term_cannot_be_left_out():
 
 @pytest.mark.verifies("dpulr2024:dpsgd-gamma")
 def test_the_second_term_alone_is_right_for_poisson_batches_under_the_conditions():
-    """The second term alone is a bound for Poisson batches under the conditions: the exact value is a quarter of it.
+    """For Poisson batches, the second term alone is a bound if the conditions hold.
 
-    This is for q up to 1/5 and sigma >= 4. At sigma = 1/2, the ratio is 3.35 and more.
+    For q up to 1/5 and sigma >= 4, the exact divergence is about a quarter of the second term. At sigma = 1/2, it is at
+    least 3.35 times the second term.
     """
     ratios = []
     for q, sigma in itertools.product((64 / 60_000, 1 / 120, 0.05, 0.2), (4.0, 5.0, 8.0, 16.0)):
@@ -363,9 +369,9 @@ def test_the_second_term_alone_is_right_for_poisson_batches_under_the_conditions
     ],
 )
 def test_the_epsilon_that_theorem_2_gives(sigma_0, N_B, want, order):
-    """Theorem 2 gives the ledger's epsilon (TV18): q = 1/120, 3,000 steps, delta = 1e-5.
+    """The epsilon that Theorem 2 claims for q = 1/120, 3,000 steps and delta = 1e-5 agrees with the ledger.
 
-    This is only the claim, because Theorem 2 is false for Algorithm 1.
+    This epsilon is only a claim, because Theorem 2 is false for Algorithm 1.
     """
     settings = {"T": 3000, "q": 1 / 120, "sigma_0": sigma_0, "N_B": N_B, "N_bar": 60_000}
     epsilon, alpha = claimed_dp_ulr_epsilon(delta=1e-5, **settings)
@@ -383,9 +389,10 @@ def test_the_epsilon_that_theorem_2_gives(sigma_0, N_B, want, order):
 
 @pytest.mark.verifies("dpulr2024:thm2")
 def test_the_best_order_of_theorem_2_lies_inside_where_steps_are_many():
-    """With many steps, the best order of Theorem 2 is inside: 1 + sqrt(log(1/delta) / s), s = 2 T q^2 / sigma_0^2.
+    """With many steps, the best order of Theorem 2 is below the largest allowed order.
 
-    It is the minimum of a + s alpha + log(1/delta) / (alpha - 1).
+    The best order 1 + sqrt(log(1/delta) / s) minimises a + s alpha + log(1/delta) / (alpha - 1) over alpha. Here s is
+    2 T q^2 / sigma_0^2, and a does not depend on alpha.
     """
     settings = {"T": 1_000_000, "q": 1 / 120, "sigma_0": 4.0, "N_B": 500, "N_bar": 60_000}
     epsilon, alpha = claimed_dp_ulr_epsilon(delta=1e-5, **settings)
@@ -398,7 +405,10 @@ def test_the_best_order_of_theorem_2_lies_inside_where_steps_are_many():
 @pytest.mark.verifies("dpulr2024:thm2", "dpulr2024:alg1.L195")
 @pytest.mark.parametrize("B, steps, at_mean, below", [(64, 23438, 2.953, 0.822), (200, 7500, 2.204, 0.826)])
 def test_the_epsilon_that_theorem_2_gives_the_paper(B, steps, at_mean, below):
-    """Theorem 2 gives the paper's setting the epsilons of E7 at sigma_0 = 4: N_B at the mean q N, and at 0.8 of it."""
+    """The epsilons that Theorem 2 claims in the paper's setting agree with the ledger.
+
+    We test sigma_0 = 4 with N_B = q N, the mean batch size, and with N_B = 0.8 q N.
+    """
     for N_B, want in ((B, at_mean), (int(0.8 * B), below)):
         got, _ = claimed_dp_ulr_epsilon(delta=1e-5, T=steps, q=B / 60_000, sigma_0=4.0, N_B=N_B, N_bar=60_000)
         assert got == pytest.approx(want, rel=1e-3)
@@ -406,9 +416,10 @@ def test_the_epsilon_that_theorem_2_gives_the_paper(B, steps, at_mean, below):
 
 @pytest.mark.verifies("dpulr2024:thm2", "dpulr2024:extra-noise")
 def test_the_claims_of_the_audits_and_the_closed_form_of_the_second():
-    """The audits test the claims of TV19, which are Theorem 2's for audits 1 and 3.
+    """The epsilons that audits 1 and 3 test are the claims of Theorem 2.
 
-    We compute audit 2 by hand: eps >= 15.63 with 8 outputs, and eps >= 425.6 with 128 outputs.
+    We compute the lower bounds of audit 2 from a series: eps >= 15.63 with 8 outputs, and eps >= 425.6 with 128
+    outputs.
     """
     one = {"delta": 1e-5, "T": 1, "q": 0.2, "sigma_0": 4.0}
     claim, order = claimed_dp_ulr_epsilon(N_B=10, N_bar=50, **one)
@@ -419,7 +430,8 @@ def test_the_claims_of_the_audits_and_the_closed_form_of_the_second():
     assert stats.chi2.logcdf(1 / 16, 8) == pytest.approx(-17.0659843974424, rel=1e-13)
     share = inclusion_probability(q=0.2, N_B=10, N=50)
     for outputs, want in ((4, 6.2074), (8, 15.628), (16, 36.920), (32, 84.715), (128, 425.57)):
-        # P(chi2 <= u) = (u / 2)^a e^{-u / 2} / Gamma(a + 1) (1 + ...); in logarithms, because at 128 it is below floats
+        # P(chi2 <= u) is (u / 2)^a e^{-u / 2} / Gamma(a + 1) (1 + ...). We use logarithms, because floats cannot
+        # represent P for 128 outputs.
         a, u = outputs / 2, 1 / 16
         log_p = a * math.log(u / 2) - u / 2 - special.gammaln(a + 1) + math.log(special.hyp1f1(1, a + 1, u / 2))
         assert math.log(share - 1e-5) - log_p == pytest.approx(want, rel=5e-5)
@@ -431,9 +443,9 @@ def test_the_claims_of_the_audits_and_the_closed_form_of_the_second():
     [(8, 0.08, 0.0760424684762469, 1), (8, 2.0, 0.124996552214808, 1), (30, 16 / 500, 14.650455846814, 500)],
 )
 def test_the_variance_of_a_clipped_normal(d, variance, want, times):
-    """The variance of a clipped normal has the ledger's values (TV12), which are means of min(r, C)^2 by quadrature.
+    """The variance of a clipped normal vector agrees with the ledger, and with a quadrature of min(r, C)^2.
 
-    500 examples with noise variance 16 / 500 in 30 dimensions keep 14.65 of 16.
+    In 30 dimensions, 500 examples with noise variance 16 / 500 each keep a total variance of 14.65 instead of 16.
     """
     got = clipped_variance(variance=variance, d=d, C=1.0)
     assert times * got == pytest.approx(want, rel=1e-13)
@@ -449,9 +461,9 @@ def test_the_variance_of_a_clipped_normal(d, variance, want, times):
     [(100_480, 4.98e-3, 1_607_680), (8256, 6.06e-2, 132_096), (2080, 0.240, 33_280), (330, 1.515, 5280)],
 )
 def test_no_layer_of_the_paper_keeps_the_variance_that_theorem_2_needs(d, at_500, needed):
-    """No layer of the paper keeps the variance that Theorem 2 needs (E1): 16 C^2 for sigma_0 = 4.
+    """After the clip, no layer of the paper has the variance that Theorem 2 needs, 16 C^2 for sigma_0 = 4.
 
-    After the clip, n examples have at most n C^2 / d in the least direction.
+    In the direction with the smallest variance, n clipped examples have a variance of at most n C^2 / d.
     """
     for n in BATCHES:
         most = max(n * clipped_variance(variance=v, d=d, C=1.0) for v in np.geomspace(1e-8, 1e8, 33))
@@ -476,9 +488,9 @@ def with_its_own_covariance(q, variance, added):
     [(160, 2, 0.094314255583057, math.inf), (16, 1.5, 0.0118420161451355, 0.0300410515229168)],
 )
 def test_theorem_4_drops_the_covariance_of_the_record(added, alpha, d01, d10):
-    """Theorem 4 omits the covariance of the record: the divergence TV8 exceeds its bound for N = 50 and N_B = 5.
+    """Theorem 4 omits the covariance of the record, so a divergence exceeds its bound for N = 50 and N_B = 5.
 
-    We compute TV8 for a pair of Gaussian mixtures at q = 0.2 and sigma = 4.
+    We compute the divergence of a pair of Gaussian mixtures at q = 0.2 and sigma = 4.
     """
     f0, f1 = with_its_own_covariance(0.2, 16.0, added)
     assert renyi_density(f0, f1, alpha=alpha) == pytest.approx(d01, rel=1e-10)
@@ -492,7 +504,7 @@ def test_theorem_4_drops_the_covariance_of_the_record(added, alpha, d01, d10):
 
 @pytest.mark.verifies("dpulr2024:thm4", "dpulr2024:eq32", "dpulr2024:eq32b")
 def test_theorem_4_holds_where_the_record_brings_no_covariance():
-    """Theorem 4 holds if the record brings no covariance, Sigma_x = 0, in both orders, as in the corrected statement.
+    """Theorem 4 holds in both directions if the record adds no covariance, Sigma_x = 0, as our correction says.
 
     Then the law that the proof calls a translate is a translate.
     """
@@ -504,9 +516,9 @@ def test_theorem_4_holds_where_the_record_brings_no_covariance():
 
 @pytest.mark.verifies("dpulr2024:thm4")
 def test_theorem_4_in_epsilon_and_delta():
-    """Theorem 4 in epsilon and delta (E4): a record with its own variance 16,000 is visible.
+    """A record with a variance of 16,000 also violates the (epsilon, delta) form of Theorem 4.
 
-    The divergence is 361 times the bound at q = 0.01, and delta(50) = 0.1476 at q = 0.2.
+    At q = 0.01, the divergence is 361 times the bound. At q = 0.2 and epsilon 50, delta is 0.1476.
     """
     f0, f1 = with_its_own_covariance(0.01, 16.0, 1.6e4)
     got = renyi_density(f0, f1, alpha=2)
@@ -523,7 +535,7 @@ def test_theorem_4_in_epsilon_and_delta():
 @pytest.mark.verifies("dpulr2024:dpsgd-gamma", "dpulr2024:fig3")
 @pytest.mark.parametrize(
     "B, sigma_0, steps, want",
-    [  # TV15 as corrected: 0.13086 and 0.06032 for 64, with a grid of 1e-5; with 1e-4, the first would be 0.13245
+    [  # the ledger has 0.13086 and 0.06032 for B = 64, with a grid of 1e-5; a grid of 1e-4 would give 0.13245
         (64, 8.0, 23_438, 0.06031),
         (200, 8.0, 7500, 0.11281),
         pytest.param(64, 4.0, 23_438, 0.13085, marks=pytest.mark.slow),
@@ -533,7 +545,7 @@ def test_theorem_4_in_epsilon_and_delta():
     ],
 )
 def test_the_tight_epsilon_of_the_sound_rule(B, sigma_0, steps, want):
-    """The tight epsilon of the sound rule, by composed privacy losses: Poisson batches, delta = 1e-5, add-remove."""
+    """`tight` gives the recorded epsilons of the sound rule, for Poisson batches, delta = 1e-5 and add-remove."""
     how = {"adjacency": "add-remove", "sampling": "poisson", "sampling_rate": B / 60_000}
     released = mechanism(sigma_0=sigma_0, C=1.0, m=B, **how)
     found = tight([(released, steps)], delta=1e-5).epsilon
@@ -546,16 +558,16 @@ def test_the_tight_epsilon_of_the_sound_rule(B, sigma_0, steps, want):
     [(8, 2.5599307178363855), (4, 5.6795868550975666), (2, 13.206712240451983), (1, 33.10373233592249)],
 )
 def test_25_releases_of_each_record(sigma_0, want):
-    """25 releases of each record are one Gaussian release with multiplier sigma_0 / 5 (TV16).
+    """25 releases of each record are one Gaussian release with noise multiplier sigma_0 / 5.
 
-    The batches are shuffled, with each record once in an epoch, for 25 epochs.
+    The batches are shuffled, and each of 25 epochs uses each record once.
     """
     assert epsilon_gaussian(delta=1e-5, noise_multiplier=sigma_0 / 5) == pytest.approx(want, rel=1e-10)
 
 
 @pytest.mark.verifies("dpulr2024:prop1")
 def test_the_best_order_of_proposition_1():
-    """The best order of Proposition 1 has the ledger's value (TV17): gamma = 0.05 alpha at delta = 1e-5."""
+    """The best order of Proposition 1 agrees with the ledger, for gamma = 0.05 alpha and delta = 1e-5."""
     found = optimize.minimize_scalar(
         lambda a: float(rdp.mironov2017(np.array([a]), np.array([0.05 * a]), delta=1e-5)[0]),
         bounds=(1.01, 100),
@@ -567,9 +579,9 @@ def test_the_best_order_of_proposition_1():
 
 
 def test_what_one_more_example_does_to_the_variance_of_a_fixed_batch():
-    """One more example changes the variance of a fixed batch: N(0, 65/64 I) and N(0, I) differ clearly (TV22).
+    """If a batch of 64 gets one more example, the variance of its noise changes clearly.
 
-    Both laws are in the 100,480 dimensions of the first layer.
+    We compute the divergence of N(0, 65/64 I) from N(0, I) in the 100,480 dimensions of the first layer.
     """
     one = renyi_gaussian(np.zeros(1), np.array([[65 / 64]]), np.zeros(1), np.eye(1), alpha=2)
     assert 100_480 * one == pytest.approx(12.2671225124175, rel=1e-9)
@@ -634,7 +646,7 @@ def test_numbers_out_of_range_are_refused(call):
 def test_orders_beyond_the_conditions_have_no_bound():
     """Orders beyond the conditions have no bound, because the theorem does not cover them.
 
-    With small q and sigma 4, some orders remain.
+    For every q and sigma, some orders satisfy the conditions.
     """
     assert rejection_renyi(**{**GOOD, "alpha": 1e6}) == math.inf
     for q, sigma in itertools.product((1e-9, 1e-4, 0.2), (4.0, 40.0, 4000.0)):
@@ -642,9 +654,9 @@ def test_orders_beyond_the_conditions_have_no_bound():
 
 
 def test_a_threshold_at_a_rounded_mean_is_within_the_theorem():
-    """A threshold at a rounded mean is within the theorem, for q = N_B / N_bar.
+    """The condition N_B <= q N_bar accepts q = N_B / N_bar.
 
-    The product of q with N_bar rounds to either side of N_B.
+    In floats, the product of q and N_bar can be slightly below or above N_B.
     """
     for N_B in range(1, 12_001, 97):
         assert rejection_renyi(alpha=1.5, q=N_B / 60_000, sigma=4.0, N_B=N_B, N_bar=60_000) < math.inf

@@ -47,7 +47,10 @@ def of(rows, **key):
 @pytest.mark.parametrize("n", DATA.values())
 @pytest.mark.parametrize("name", [name for name, reading in READINGS.items() if "steps" not in reading])
 def test_the_accountant_gives_the_same(name, n):
-    """The accountant gives the same epsilons for whole numbers of steps, from mechanisms that this test writes out."""
+    """For whole numbers of steps, the accountant gives the epsilons of `epsilons.epsilons`.
+
+    The test writes out the mechanism of each reading (interpretation of the paper).
+    """
     for caption in CAPTIONS:
         m, S = {"CNN": (512, 3), "FC": (128, 2)}[caption["net"]]
         poisson = name == "Poisson"
@@ -74,7 +77,7 @@ def test_the_accountant_gives_the_same(name, n):
 @pytest.mark.verifies("lee2020:fig2", "lee2020:fig4", "lee2020:acct")
 @pytest.mark.parametrize(
     "column, cut, rounded, farthest",
-    [  # the ledger's E3: the value farthest from print, as a multiple of the printed value
+    [  # from the ledger; `farthest` is the largest difference from a printed value, divided by the printed value
         ("ours", 23, 13, 0.0065),
         ("lemma 3", 5, 4, 0.66),
         ("steps n/m", 14, 5, 0.007),
@@ -92,9 +95,9 @@ def test_how_many_captions_each_reading_gives(rows, column, cut, rounded, farthe
 
 @pytest.mark.verifies("lee2020:fig2", "lee2020:fig3", "lee2020:fig4")
 def test_the_rows_and_their_verdicts(rows):
-    """The rows have their verdicts: Fashion-MNIST without the misprint, and no row of CIFAR-10.
+    """All rows of Fashion-MNIST except one misprint have the verdict "inside". No row of CIFAR-10 has this verdict.
 
-    The values of CIFAR-10 are 9 to 14 % above print.
+    Our epsilons for CIFAR-10 are 9 to 14 % above the printed epsilons.
     """
     assert [row["data"] for row in rows] == ["Fashion-MNIST"] * 24 + ["CIFAR-10"] * 24
     outside = [row for row in rows[:24] if row["verdict"] != "inside"]
@@ -107,7 +110,7 @@ def test_the_rows_and_their_verdicts(rows):
     assert min(above) == pytest.approx(0.0907, abs=5e-5)
     assert max(above) == pytest.approx(0.1417, abs=5e-5)
     assert all(row["verdict"].startswith("outside") for row in rows[24:])
-    for here, there in zip(rows[:24], rows[24:], strict=True):  # the caption is the same in both
+    for here, there in zip(rows[:24], rows[24:], strict=True):  # the two data sets have the same caption
         assert [here[k] for k in ("net", "sigma", "epochs", "paper")] == [
             there[k] for k in ("net", "sigma", "epochs", "paper")
         ]
@@ -124,11 +127,11 @@ def test_24_values_take_less_than_a_second():
     assert time.perf_counter() - began < 1
 
 
-# nearly exact values
+# Nearly exact values
 
 
 def amplified_profile(epsilons, *, sampling_rate, noise_multiplier):
-    """The largest divergence of batches without replacement, at epsilons of either sign."""
+    """The largest hockey-stick divergence of batches without replacement, at epsilons of either sign."""
     (pair,) = dominating.without_replacement(dominating.gaussian(noise_multiplier), sampling_rate)
     below = np.minimum(epsilons, 0)
     return -np.expm1(below) + np.exp(below) * pair.forward(np.abs(epsilons))[1]
@@ -137,9 +140,9 @@ def amplified_profile(epsilons, *, sampling_rate, noise_multiplier):
 @pytest.mark.verifies("lee2020:def1")
 @pytest.mark.parametrize("seed", range(6))
 def test_no_small_data_set_exceeds_the_amplified_profile(seed):
-    """No small data set exceeds the amplified profile, by quadrature of mixtures of 6 Gaussians.
+    """The hockey-stick divergence of a small data set is at most the amplified profile.
 
-    We use every batch of 2 of 4 records on a line, and replace one record.
+    We use every batch of 2 of 4 records on a line, and replace one record. We integrate mixtures of 6 Gaussians.
     """
     rng = np.random.default_rng(seed)
     z = float(rng.uniform(0.4, 3))
@@ -165,9 +168,10 @@ def test_no_small_data_set_exceeds_the_amplified_profile(seed):
 
 @pytest.mark.verifies("lee2020:def1")
 def test_the_amplified_profile_is_attained_where_one_record_stands_out():
-    """One record that stands out attains the amplified profile: P = (1 - q) N(0, 1) + q N(1/z, 1) and N(0, 1).
+    """If one record differs from all other records, replacing this record attains the amplified profile.
 
-    We use quadrature. P is the first law for epsilon >= 0, and the second law for epsilon < 0.
+    The laws are P = (1 - q) N(0, 1) + q N(1/z, 1) and N(0, 1), and we use quadrature. P is the first law for
+    epsilon >= 0, and the second law for epsilon < 0.
     """
     q, z = 0.3, 0.8
 
@@ -185,10 +189,10 @@ def test_the_amplified_profile_is_attained_where_one_record_stands_out():
 
 @pytest.mark.verifies("lee2020:fig2", "lee2020:fig3", "lee2020:fig4")
 def test_every_printed_epsilon_is_a_true_upper_bound(rows):
-    """Every printed epsilon is a true upper bound of the nearly exact values.
+    """Every printed epsilon is at least the nearly exact epsilon.
 
-    The nearly exact values come from a program that shares no code with ours. We test their margins to the printed
-    values.
+    The typed nearly exact values come from a program that shares no code with ours. We also test the ratios of the
+    printed to the nearly exact epsilons.
     """
     known = {
         ("CNN", "0.01", 50): 1.9966,
@@ -222,9 +226,10 @@ def below_by_dp_accounting(pair, steps):
 
 
 def test_an_admissible_pair_is_below_the_nearly_exact_value():
-    """An admissible pair is below the nearly exact value: Poisson under add-remove is the loss of one explicit pair.
+    """The epsilon of one explicit pair of neighbours is below the nearly exact epsilon.
 
-    So it is a lower bound. dp-accounting alone computes it.
+    The privacy loss of this pair is that of Poisson batches under add-remove. So its epsilon, which dp-accounting
+    computes, is a lower bound.
     """
     for net, S, m, sigma, steps in (("CNN", 3, 512, 0.01, 5850), ("FC", 2, 128, 0.05, 23400)):
         setting = {"law": "gaussian", "sensitivity": S / m, "noise_std": sigma, "sampling_rate": m / 60000}

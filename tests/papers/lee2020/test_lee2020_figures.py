@@ -25,7 +25,8 @@ from tests.project.committed import described
 from tests.project.tree import ROOT
 
 FIGURES = {"fig2": FIG2, "fig3": FIG3, "fig4": FIG4}
-PRINTED_SIZES = {"fig2": (512, 3, 200), "fig3": (512, 3, 200), "fig4": (128, 2, 300)}  # m, S, epochs
+# for each figure: batch size m, sensitivity S of the sum, epochs
+PRINTED_SIZES = {"fig2": (512, 3, 200), "fig3": (512, 3, 200), "fig4": (128, 2, 300)}
 
 
 def of(experiment, scale="paper", **key):
@@ -111,7 +112,7 @@ def test_activations_differ_between_rules_in_the_cnn_unless_a_reading_makes_them
 
 @pytest.mark.parametrize(
     "experiment, key, tau_h",
-    [  # values of the ledger, E4 and E8
+    [  # values of the ledger
         (FIG4, {"data": "Fashion-MNIST"}, 9.4765976164),
         (FIG4, {"data": "Fashion-MNIST", "reading": "printed"}, 25.6405189883),
         (FIG4, {"data": "CIFAR-10"}, 9.2636372761),
@@ -134,9 +135,9 @@ def test_the_hybrid_gives_every_layer_its_share():
 @pytest.mark.parametrize("experiment", [FIG2, FIG4])
 @pytest.mark.parametrize("rule", ["DP-BP", "DP-DFA", "hybrid"])
 def test_replacing_a_record_moves_the_average_by_S_over_m_and_no_more(experiment, rule):
-    """Replacing a record changes the average by at most S / m, by the mechanism of the rule itself.
+    """By the mechanism of the rule, replacing a record changes the average by at most S / m.
 
-    It uses the matrices of the run unchanged, in single precision.
+    The mechanism uses the matrices of the run unchanged, in single precision.
     """
     if experiment is FIG4 and rule == "hybrid":
         return
@@ -165,9 +166,9 @@ def test_rounding_never_raises_a_threshold(value):
 
 @pytest.fixture(scope="module")
 def short_runs(tmp_path_factory):
-    """One epoch of the demo's Figure 4, without privacy and at sigma = 0.01.
+    """Cells and records of one epoch of Figure 4's demo, without privacy and at sigma = 0.01.
 
-    It uses plain NumPy, so nothing is compiled.
+    The runs use plain NumPy, so nfa compiles nothing.
     """
     folder = tmp_path_factory.mktemp("short")
     found = []
@@ -197,7 +198,7 @@ def test_records_state_the_epsilon_of_the_data_that_were_used(short_runs):
     assert "guarantee" not in by_rule["BP", "sound"]
     printed = by_rule["DP-DFA", "printed"]
     assert printed["guarantee"]["epsilon"] > 10 * expected
-    # m times the corrected sensitivity at 25.64, by the formula for the output layer and two sigmoid layers
+    # m times the corrected sensitivity at tau_h = 25.64, by the formula for the output layer and two sigmoid layers
     moved = 0.2 * math.sqrt(1 + 25.6405**2) * math.sqrt(1 + 2 * (0.25 * 0.9) ** 2)
     assert printed["mechanism"]["sensitivity"] * 128 == pytest.approx(moved, rel=1e-6)
 
@@ -245,7 +246,7 @@ def test_reasons_why_nothing_can_be_compared(experiment, scale, data, why):
 def test_the_20000_jpeg_copies_of_cifar_10_are_not_comparable(experiment, key, data_home):
     cell = of(experiment, "paper", rule="DP-DFA", sigma="0.05", **key)
     settings = cell.settings
-    if experiment is FIG3:  # any network will do here, and a small one is quick
+    if experiment is FIG3:  # any network works here, and a small network is fast
         settings = replace(settings, architecture="3072-5-10", rule="bp", rule_settings={}, adjacency=None, delta=None)
     parts = prepare(settings)
     data = {"note": parts.dataset.note, "name": parts.dataset.name, "train": parts.batches.n}
@@ -259,9 +260,9 @@ def test_the_20000_jpeg_copies_of_cifar_10_are_not_comparable(experiment, key, d
 
 
 def runs_of(figure="fig4", epochs=300, images=60_000, **accuracies):
-    """Cells and records from RULE__READING__SIGMA=percent, or a list (one per seed), with the entries that notes read.
+    """Cells and records from RULE__READING__SIGMA=accuracy in percent, or a list of accuracies, one for each seed.
 
-    Their accuracy increases linearly to the last epoch.
+    The records have the entries that the notes of reports use. Accuracies increase linearly to the last epoch.
     """
     runs = []
     for name, ours in accuracies.items():
@@ -314,9 +315,10 @@ def test_gains_are_points_ahead_of_dp_bp_where_there_is_noise():
 
 @pytest.mark.verifies("lee2020:claim-gain", "lee2020:claim-gap")
 def test_over_several_seeds_each_is_held_against_the_run_of_its_own_seed():
-    """With several seeds, each run is compared with the run of its own seed: -5, -4, -6 points have mean -5.
+    """With several seeds, the report compares each run with the other rule's run of the same seed.
 
-    By hand, the standard deviation is 1. Student's quantile for two degrees of freedom is 4.3027.
+    Differences of -5, -4 and -6 points have the mean -5 and, by hand, the standard deviation 1. Student's quantile for
+    two degrees of freedom is 4.3027.
     """
     found = claims_in_words.accuracies(
         runs_of(
@@ -328,7 +330,8 @@ def test_over_several_seeds_each_is_held_against_the_run_of_its_own_seed():
     (gain,) = claims_in_words.gains(found).values()
     assert (gain.mean, gain.n) == (-5.0, 3)
     assert gain.half == pytest.approx(4.3027 / math.sqrt(3), abs=1e-4)
-    (cost,) = claims_in_words.cost_of_privacy(found).values()  # seeds 1 and 2 alone give 8 and 17
+    # seed 1 loses 8 points and seed 2 loses 17 points; seed 3 has no BP run
+    (cost,) = claims_in_words.cost_of_privacy(found).values()
     assert (cost.mean, cost.n) == (12.5, 2)
     assert cost.half == pytest.approx(12.7062 * 4.5, abs=1e-3)
 
@@ -371,9 +374,10 @@ WHOLE = {
 
 @pytest.mark.verifies("lee2020:claim-gain", "lee2020:claim-clip-bias", "lee2020:claim-epochs")
 def test_whole_runs_are_spoken_of_as_whole_runs():
-    """The text speaks of whole runs as whole runs: a line to 82.27 % is at 40 % after 146 of 300 epochs.
+    """The report states that runs with all 300 epochs are whole.
 
-    A line to 78.1 % is at 40 % after 154 epochs: ceil(40 / mean * 300).
+    A linear increase to 82.27 % reaches 40 % after 146 epochs, and a linear increase to 78.1 % after 154 epochs. The
+    number of epochs is ceil(40 / mean * 300).
     """
     text = "\n".join(claims_in_words.notes("fig4", runs_of(**WHOLE)))
     assert (
@@ -477,7 +481,7 @@ def test_the_claim_in_words_stands_below_the_picture_and_in_its_place_where_it_i
 
 @pytest.mark.verifies("lee2020:fig2", "lee2020:fig4")
 def test_printed_epsilons_are_those_of_the_captions():
-    """Printed epsilons are those of the captions, which this test copies from the paper independently."""
+    """`printed_epsilons` returns the epsilons of the captions, which this test copies from the paper independently."""
     cnn = {50: 4.43, 100: 6.43, 150: 8.07, 200: 9.49}
     fc = {50: 1.03, 100: 1.46, 150: 1.8, 200: 2.1, 250: 2.35, 300: 2.59}
     assert figures.printed_epsilons("fig2")["0.01"] == figures.printed_epsilons("fig3")["0.01"] == cnn
@@ -486,7 +490,7 @@ def test_printed_epsilons_are_those_of_the_captions():
 
 
 def drawn(experiment, runs, monkeypatch):
-    """The figure that the experiment draws for these runs, instead of the figure's file."""
+    """Return the figure that the experiment draws for these runs, without saving it."""
     kept = []
     monkeypatch.setattr(pictures, "save_figure", lambda figure, path: kept.append(figure))
     experiment.picture("figure.png", [], runs)
@@ -499,7 +503,7 @@ def texts(figure):
 
 
 def with_mechanism(runs, n, m=128, S=2.0):
-    """Each private record with a mechanism: a direction of sensitivity S/m, on n records."""
+    """Add a mechanism to the record of each private run: a direction of sensitivity S/m, with n training images."""
     for cell, record in runs:
         record["steps"] = len(record["history"]) * (n // m)
         if "guarantee" in record["privacy"]:
@@ -511,9 +515,10 @@ def with_mechanism(runs, n, m=128, S=2.0):
 
 @pytest.mark.verifies("lee2020:fig4")
 def test_our_epsilons_stand_above_the_panel_and_the_printed_ones_in_brackets(monkeypatch):
-    """Our epsilons are above the panel, and the printed epsilons are in brackets.
+    """The picture shows our epsilons above the panel, and the printed epsilons in brackets.
 
-    On 60,000 records, our rounded-up epsilon is 0.01 above the truncated caption. On 20,000 records, it is far larger.
+    With 60,000 images, our rounded-up epsilon is 0.01 above the truncated epsilon in the caption. With 20,000 images,
+    our epsilon is far larger.
     """
     runs = with_mechanism(runs_of(**WHOLE), 60_000)
     found = texts(drawn(FIG4, runs, monkeypatch))
@@ -539,10 +544,10 @@ def test_short_runs_have_no_printed_epsilon_and_one_seed_no_band(monkeypatch):
 
 
 def test_seeds_of_unequal_length_have_a_band_as_far_as_all_go(monkeypatch):
-    """Seeds of different lengths have a band for the epochs that all of them have, and then a thin line.
+    """If seeds have different numbers of epochs, the band covers the epochs of all seeds, and a thin line follows.
 
-    DP-BP has runs of 40 and 25 epochs. The figure has mean and band for 25 epochs, and then only the longer run. The
-    axis ends at the end of the longer run.
+    DP-BP has runs of 40 and 25 epochs. The figure shows mean and band for 25 epochs, and then only the longer run. The
+    axis ends at the last epoch of the longer run.
     """
     long = runs_of(DP_BP__sound__001=[80.0, 70.0], epochs=40)
     short = runs_of(DP_BP__sound__001=[80.0, 70.0], epochs=25)
@@ -564,7 +569,7 @@ def test_seeds_of_unequal_length_have_a_band_as_far_as_all_go(monkeypatch):
 
 @pytest.fixture(params=[pytest.param(FIG2, marks=pytest.mark.slow), FIG4], ids=["fig2", "fig4"])
 def tiny_figure(request, tmp_path, monkeypatch):
-    """A figure with all cells of its small scale, replaced by runs on the tiny data that take a second."""
+    """A figure with all cells of its small scale, replaced by short runs on tiny data."""
     path = write_data(tmp_path / "tiny.npz")
     private = {"rule": "dp_sgd", "adjacency": "replace-one", "delta": 1e-3, "sampling": "without-replacement"}
 
@@ -634,7 +639,7 @@ STANDING = [FIG2, FIG4]
 
 
 def standing(experiment):
-    """(Cell, record) for every cell of the small scale with seed 1."""
+    """Return (cell, record) for every cell of the small scale with seed 1, and all other committed records."""
     found = {r["cell"]: r for r in records.in_folder(RESULTS / f"{experiment.id.replace(':', '-')}-small")}
     return [(cell, found.pop(cell.name)) for cell in experiment.cells("small", [1])], found
 
@@ -664,9 +669,9 @@ def test_table_and_report_are_those_of_the_records(experiment):
 
 @pytest.mark.parametrize("experiment", STANDING)
 def test_epsilons_follow_from_batches_noise_and_S_alone(experiment):
-    """Epsilons depend only on batches, noise and S. Records with the same S have the epsilon of one mechanism.
+    """The recorded epsilon of a run depends only on its batch size, noise, S and number of images.
 
-    The test writes out this mechanism, with sensitivity S/m on the records' data.
+    The test computes this epsilon from a mechanism with the sensitivity S/m.
     """
     m_paper, S, _ = PRINTED_SIZES[experiment.id.partition(":")[2]]
     for cell, record in standing(experiment)[0]:

@@ -1,4 +1,4 @@
-"""The readings that compare DP-DFA with DP-BP: what each changes, the proved epsilons, and the notes."""
+"""Readings (interpretations) that compare DP-DFA with DP-BP: changed settings, proved epsilons, and the report."""
 
 import math
 import warnings
@@ -27,7 +27,7 @@ CELLS = {tuple(cell.key.values()): cell for cell in CLAIM_GAIN.cells("small", [1
 def own(reading, rule, sigma="0.01"):
     """The settings of a rule under a reading.
 
-    If the reading does not change the rule, they are those of the first reading.
+    If the reading does not change the rule, we return the settings of the rule under the first reading.
     """
     return CELLS.get((reading, rule, sigma), CELLS[gain.BASE, rule, sigma]).settings
 
@@ -71,7 +71,7 @@ def test_every_run_is_another_and_every_reading_has_both_rules_or_the_firsts(sca
 
 @pytest.mark.parametrize("reading", [name for name in gain.READINGS if name != gain.BASE])
 def test_a_reading_changes_what_its_name_says_and_nothing_else(reading):
-    """A reading changes what its name says and nothing else, for DP-BP and DP-DFA.
+    """A reading changes only the settings that its name states, for DP-BP and DP-DFA.
 
     The test lists by hand the names of the settings that differ from the first reading.
     """
@@ -129,7 +129,7 @@ def test_clips_and_noise_of_dp_bp_are_what_the_readings_say():
 
 
 def moved(tau_e, tau_h, *, gamma=0.25, beta=0.9, top=1.0):
-    """m times the replace-one sensitivity, by the formula: two hidden layers, and a top that learns from top e."""
+    """m times the replace-one sensitivity by our formula, for two hidden layers and a top layer with `top` times e."""
     return 2 * tau_e * math.sqrt(1 + tau_h**2) * math.sqrt(2 * (gamma * beta) ** 2 + top**2)
 
 
@@ -157,16 +157,16 @@ OF_THE_LETTERS = {  # reading: m times the sensitivity of DP-DFA under this read
 
 
 def statement(settings) -> Statement:
-    """The privacy statement of a run with the embedded images in place of its own data."""
+    """The privacy statement of a run with the images that are part of nfa instead of the run's data."""
     return prepare(replace(settings, dataset="fashion-mnist-small")).privacy
 
 
 @pytest.mark.verifies("lee2020:claim-gain", "lee2020:sens-total")
 @pytest.mark.parametrize("reading", OF_THE_LETTERS)
 def test_what_one_record_can_move_in_dp_dfa_is_what_the_reading_says(reading):
-    """The sensitivity of DP-DFA is what the reading states, by the mechanism of the rule with the run's own matrices.
+    """By the mechanism of the rule, the sensitivity of DP-DFA is the value that the reading states.
 
-    The matrices have single precision. tau_h has six truncated digits.
+    The mechanism uses the matrices of the run in single precision. tau_h is truncated to six digits.
     """
     step = statement(own(reading, "DP-DFA")).mechanism
     S = OF_THE_LETTERS[reading]
@@ -176,7 +176,7 @@ def test_what_one_record_can_move_in_dp_dfa_is_what_the_reading_says(reading):
 
 @pytest.mark.parametrize("tau_e, tau_h", [(0.02, 47.6359), (0.05, 19.0324), (0.2, 4.65848), (0.5, 1.62241)])
 def test_tau_h_of_another_tau_e_is_the_closed_form(tau_e, tau_h):
-    """tau_h for another tau_e is the closed form sqrt((1/tau_e)^2 / (1 + 2 * 0.225^2) - 1), by hand."""
+    """For a different tau_e, tau_h equals the closed form sqrt((1/tau_e)^2 / (1 + 2 * 0.225^2) - 1)."""
     found = own(f"tau_e = {tau_e}", "DP-DFA").rule_settings
     assert found["tau_e"] == tau_e
     assert found["tau_h"] == pytest.approx(tau_h, rel=2e-5)
@@ -196,9 +196,9 @@ def test_a_threshold_that_stays_is_that_of_the_first_reading():
 
 
 def test_matrices_that_are_not_normalised_move_more():
-    """Matrices that are not normalised have a larger sensitivity, because the mechanism uses them unchanged.
+    """If the matrices B are not normalised, the sensitivity is larger, because the mechanism uses them unchanged.
 
-    Standard normal 128 x 10 and 256 x 10 have norms near sqrt(n) + sqrt(10).
+    Standard normal n x 10 matrices, with n = 128 and n = 256, have spectral norms near sqrt(n) + sqrt(10).
     """
     step = statement(own("B not normalised", "DP-DFA")).mechanism
     low, high = (
@@ -259,7 +259,7 @@ def test_gains_are_points_ahead_of_dp_bp_on_the_images_held_out():
     assert loose == {
         "gain": 11.0, "relative": 13.8, "DP-BP": 79.0, "DP-DFA": 90.0, "epsilons": ("7.12", "9212.37"), "fair": False,
     }  # fmt: skip
-    assert not found["top layer's error not clipped"]["0.05"]["fair"]  # no proved epsilon is smaller
+    assert not found["top layer's error not clipped"]["0.05"]["fair"]  # DP-DFA has no proved epsilon here
     assert [found["both tanh"][sigma]["gain"] for sigma in ("0.01", "0.05")] == [1.0, 6.0]
     assert found["both tanh"]["0.01"]["fair"]  # the two epsilons are rounded up by up to 0.01
     assert found["both tanh"]["0.05"]["relative"] == 12.0
@@ -279,7 +279,7 @@ def test_the_report_says_which_readings_give_the_gain():
     )
     assert "the largest gain of DP-DFA is +6.0 points, at sigma 0.05 under both tanh." in text
     assert "| both tanh | +1.0 (-0.5) | 78.5, 78.0 | 7.12, 7.13 | +6.0 (+6.5) | 50.0, 56.5 | 0.73 |" in text
-    assert gain.notes(ROWS[:2]) == []  # DP-BP alone
+    assert gain.notes(ROWS[:2]) == []  # these rows have only DP-BP
 
 
 def test_a_pair_holds_rules_of_two_readings_against_each_other():
@@ -305,7 +305,7 @@ def test_the_report_says_where_none_does():
 
 @pytest.fixture
 def tiny(tmp_path, monkeypatch):
-    """All cells of the small scale, replaced by very short runs of their rules on the tiny data."""
+    """The experiment with all cells of the demo, replaced by very short runs of their rules on tiny data."""
     path = write_data(tmp_path / "tiny.npz")
     private = {"adjacency": "replace-one", "delta": 1e-3, "sampling": "without-replacement", "validation": 0.1}
 
@@ -375,9 +375,10 @@ def test_table_and_report_are_those_of_the_records(scale, folder):
 
 @kept
 def test_what_is_proved_follows_from_noise_and_sensitivity_alone(scale, folder):
-    """The proved epsilon depends only on noise and sensitivity: the readings at S = 2, and DP-BP at its clip.
+    """The proved epsilon of a run depends only on noise, sensitivity, batches and steps.
 
-    The test writes out the mechanism.
+    We test DP-DFA under the readings with S = 2, and DP-BP with S = 2 C. The test computes epsilon from a mechanism
+    with the sensitivity S/m.
     """
     for cell, record in standing(scale, folder):
         reading, rule = cell.key["reading"], cell.key["rule"]
@@ -401,9 +402,9 @@ def test_what_is_proved_follows_from_noise_and_sensitivity_alone(scale, folder):
         assert record["privacy"]["guarantee"]["epsilon"] == pytest.approx(found, rel=2e-4)
 
 
-# Reading of DP-BP, reading of DP-DFA, and the difference on the test set in points at sigma = 0.01 and 0.05. The first
-# two gain 10 points on the held-out images, with the same proved epsilon for DP-DFA and DP-BP. The next six have a
-# weaker guarantee for DP-DFA.
+# Reading of DP-BP, reading of DP-DFA, and the difference on the test set in points at sigma = 0.01 and 0.05. In all
+# pairs, DP-DFA gains 10 points on the held-out images at sigma = 0.05. In the first two pairs, DP-DFA and DP-BP have
+# the same proved epsilon. In the next six pairs, DP-DFA has a weaker guarantee.
 LEADS = [
     ("as Figure 4 here", "both tanh", 1.1, 9.7),
     ("as Figure 4 here", "both ReLU", 0.6, 9.4),
@@ -418,7 +419,7 @@ EQUAL = [("as Figure 4 here", -6.2, -14.4), ("both tanh", -4.0, -6.6), ("both Re
 
 
 def of_committed(scale):
-    """{(reading, rule, sigma): (points on the test set, points held out, epsilon)}, from the committed records."""
+    """{(reading, rule, sigma): (test accuracy, held-out accuracy, epsilon)}, in percent, from the committed records."""
     found = {}
     for record in records.in_folder(ROOT / "results" / f"lee2020-claim-gain-{scale}"):
         rule, sigma = ("DP-BP", "DP-DFA")[record["cell"].startswith("dp-dfa")], record["cell"].split("-")[2]
@@ -450,9 +451,9 @@ def test_which_readings_give_ten_points_and_what_they_spend(small):
 
 @pytest.mark.verifies("lee2020:claim-gain")
 def test_no_other_reading_gives_any_gain(small):
-    """No other reading gives any gain: DP-DFA is ahead only for the pairs in `LEADS`.
+    """DP-DFA is more accurate than DP-BP only for the pairs of readings in `LEADS`.
 
-    If a reading does not change a rule, we use the first reading.
+    If a reading does not change a rule, we use the rule's run under the first reading.
     """
     leads = {dfa for _, dfa, *_ in LEADS if not dfa.startswith("both")}
     for reading in {reading for reading, *_ in small} - leads:
@@ -482,10 +483,10 @@ WHOLE = [
 
 @pytest.mark.verifies("lee2020:claim-gain", "lee2020:claim-fc")
 def test_the_leads_of_other_activations_are_gone_after_300_epochs(small):
-    """After 300 epochs, the leads of other activations are gone.
+    """After 300 epochs, DP-DFA is not more accurate than DP-BP under any tested pair of activations.
 
-    The two pairs of `LEADS` with the same proved epsilon are ahead after 25 epochs. After 300 epochs, DP-DFA is at
-    least 5 points less accurate than DP-BP.
+    In the two pairs of `LEADS` with the same proved epsilon, DP-DFA is more accurate than DP-BP after 25 epochs. After
+    300 epochs, it is more than 5 points less accurate.
     """
     whole = of_committed("paper")
     assert len(whole) == 12
@@ -498,7 +499,7 @@ def test_the_leads_of_other_activations_are_gone_after_300_epochs(small):
         for sigma in ("0.01", "0.05"):
             assert small[dfa, "DP-DFA", sigma][0] > small[bp, "DP-BP", sigma][0]
             assert whole[dfa, "DP-DFA", sigma][0] < whole[bp, "DP-BP", sigma][0] - 5
-    for reading in ("both tanh", "both ReLU"):  # here the gap is at least as large as after 25 epochs
+    for reading in ("both tanh", "both ReLU"):  # the gap is larger than after 25 epochs
         for sigma in ("0.01", "0.05"):
             late, early = (run[reading, "DP-DFA", sigma][0] - run[reading, "DP-BP", sigma][0] for run in (whole, small))
             assert late < early < 0

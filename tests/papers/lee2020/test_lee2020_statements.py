@@ -58,9 +58,10 @@ def digits(got, want, decimals=10):
 
 @pytest.mark.verifies("lee2020:clip")
 def test_the_printed_clip_at_0_and_the_norm_of_a_matrix():
-    """The printed clip min(c, ||v||) v / ||v|| is nan at v = 0; the norm of a matrix is the spectral norm.
+    """The printed clip min(c, ||v||) v / ||v|| is NaN at v = 0, and our clip of a matrix uses the norm of its entries.
 
-    The unit matrix has spectral norm 1, and the norm of its entries is 2.
+    The paper also uses spectral norms of matrices. The 4 x 4 unit matrix has the spectral norm 1, but the norm of its
+    entries is 2.
     """
     v = np.zeros(3)
     with np.errstate(invalid="ignore"):
@@ -76,8 +77,8 @@ def test_the_printed_clip_at_0_and_the_norm_of_a_matrix():
 def test_slopes_of_the_softmax(K):
     """The derivative of the softmax has diagonal entries up to 1/4 and spectral norm up to 1/2.
 
-    The Jacobian is by central differences. The largest values are at (1/2, 1/2, 0 ...). The rule uses 1/4 for gamma_L
-    if the top layer learns from e * y_hat (1 - y_hat).
+    We compute the Jacobian by central differences. The largest values are at (1/2, 1/2, 0 ...). The rule uses 1/4 for
+    gamma_L if the top layer learns from e * y_hat (1 - y_hat).
     """
 
     def jacobian(z, step=1e-5):
@@ -100,7 +101,7 @@ def test_slopes_of_the_softmax(K):
 @pytest.mark.verifies("lee2020:A1-A2", "lee2020:A10-A11")
 @pytest.mark.parametrize("L", [2, 3, 6])
 def test_the_printed_loops_draw_one_matrix_that_nothing_uses_and_use_one_that_nothing_draws(L):
-    """The printed loops draw one matrix that nothing uses, and use one that nothing draws.
+    """The printed loops draw one matrix that no line uses, and use one matrix that no line draws.
 
     Line A1 draws B^1..B^L, and lines A10 to A12 read B^{l+1} for l = L..1. Figure 1 (b) has only B^2..B^L.
     """
@@ -110,7 +111,8 @@ def test_the_printed_loops_draw_one_matrix_that_nothing_uses_and_use_one_that_no
     B = feedback.draw(net, law="spectral", scale=0.9, rng=rng(1))
     ours = {l + 1 for l in range(L + 1) if B[l] is not None}  # B[l] feeds layer l and is the printed B^{l+1}
     figure = {int(matrix[2:-1]) + 1 for matrix, _ in feedback.wiring("dfa", L).values() if matrix.startswith("B")}
-    assert ours == figure == drawn & read  # the reading l = 2..L; l = 2..L+1 has one for the top, too
+    # we read the loop as l = 2..L; with l = 2..L+1, the top layer would also have a matrix
+    assert ours == figure == drawn & read
     assert figure | {L + 1} == read
     assert all(B[l].shape == (net.W[l].shape[0], 3) for l in range(1, L))
 
@@ -118,7 +120,7 @@ def test_the_printed_loops_draw_one_matrix_that_nothing_uses_and_use_one_that_no
 @pytest.mark.verifies("lee2020:A3-A5")
 @pytest.mark.parametrize("m, steps, share", [(512, 117, 0.6331), (128, 468, 0.6319)])
 def test_how_many_records_an_epoch_of_fresh_batches_sees(m, steps, share):
-    """An epoch of fresh batches sees the expected share of the records, at the paper's sizes.
+    """An epoch of fresh batches uses the expected share of the records, at the paper's sizes.
 
     The share has a standard deviation below 0.002. The indicators of records are not independent, but draws without
     replacement make them negatively correlated. A correct program fails with probability below 2e-9 (6 standard
@@ -132,9 +134,9 @@ def test_how_many_records_an_epoch_of_fresh_batches_sees(m, steps, share):
 
 @pytest.mark.verifies("lee2020:A6-A8")
 def test_the_forward_pass_is_not_clipped():
-    """The forward pass is not clipped: a tau_h that scales down all inputs leaves the error unchanged.
+    """The forward pass is not clipped: a tau_h that scales down all inputs does not change the error.
 
-    The top bias shows the error.
+    The direction of the top bias is the mean clipped error, so we compare this direction.
     """
     net, x, y, B = fix_a()
     small, large = (
@@ -144,7 +146,7 @@ def test_the_forward_pass_is_not_clipped():
     assert norm(small[0][3]) < 0.01 * norm(large[0][3])
 
 
-TOPS = [  # the top layer's ||dW||, ||db|| on fixture A: A, E, D with beta = 1, D with beta = 0.9
+TOPS = [  # readings A, E, D with beta = 1, D with beta = 0.9: settings, and the top layer's ||dW|| and ||db||
     ({}, 0.0270289470, 0.0278048785),
     ({"beta_top": 0.9}, 0.0243260523, 0.0250243907),
     ({"top": "slope"}, 0.0057593453, 0.0059277869),
@@ -155,9 +157,9 @@ TOPS = [  # the top layer's ||dW||, ||db|| on fixture A: A, E, D with beta = 1, 
 @pytest.mark.verifies("lee2020:A10-A11", "lee2020:A12")
 @pytest.mark.parametrize("top, weights, biases", TOPS)
 def test_the_readings_of_the_top_layer_on_fix_a(top, weights, biases):
-    """For the readings of the top layer on fixture A, rule and loops agree.
+    """The rule agrees with loops over records for each reading (interpretation) of the top layer, on `fix_a`.
 
-    The layers below do not depend on the reading.
+    The layers below the top layer do not depend on the reading.
     """
     net, x, y, B = fix_a()
     settings = {"m": 4, "tau_e": 0.1, "tau_h": 1.2}
@@ -172,10 +174,10 @@ def test_the_readings_of_the_top_layer_on_fix_a(top, weights, biases):
 def test_a_random_matrix_above_the_top_layer_repels_its_bias_from_the_optimum(K, low, high):
     """A random matrix above the top layer moves its bias away from the optimum.
 
-    Near y_hat = (1/K ...), the bias moves by -B J b, with the softmax's Jacobian J. The bias returns if all eigenvalues
-    are positive. We draw 20,000 standard normal B. For K = 2, the only eigenvalue on vectors of sum 0 is positive with
-    probability 1/2. The share has standard deviation 0.0035. For K = 10, no matrix of 20,000 has only positive
-    eigenvalues. So the probability is below 0.0014 (confidence 1 - 1e-12).
+    Near y_hat = (1/K ...), the bias b moves by -B J b, with the softmax's Jacobian J. The bias returns to the optimum
+    if all eigenvalues are positive. We draw 20,000 standard normal B. For K = 2, the only eigenvalue on vectors of sum
+    0 is positive with probability 1/2. The share has standard deviation 0.0035. For K = 10, no matrix of 20,000 has
+    only positive eigenvalues. So the probability is below 0.0014 (confidence 1 - 1e-12).
     """
     sums_0 = np.linalg.svd(np.eye(K) - 1 / K)[0][:, : K - 1]
     B = rng(0).standard_normal((20_000, K, K))
@@ -184,7 +186,7 @@ def test_a_random_matrix_above_the_top_layer_repels_its_bias_from_the_optimum(K,
 
 
 def learned(reading, seed, steps=250):
-    """Test accuracy in percent of 784-128-256-10 on the embedded images, without noise.
+    """Test accuracy in percent of 784-128-256-10 on the images that are part of nfa, without noise.
 
     tau_h is 25.6405, and the optimizer is Adam with learning rate 1e-3.
     """
@@ -214,9 +216,10 @@ def learned(reading, seed, steps=250):
 @pytest.mark.slow
 @pytest.mark.verifies("lee2020:A1-A2", "lee2020:A10-A11")
 def test_which_readings_of_the_top_layer_learn():
-    """Of the readings of the top layer, A and D learn, and B and C do not.
+    """A network learns under the readings A and D of the top layer, but hardly under B and C.
 
-    After 250 steps on the 6,000 embedded images, A and D are above 60 %, and B and C below 40 % (10 % is chance).
+    After 250 steps on the 6,000 images of nfa, the accuracy is above 60 % under A and D, and below 40 % under B and C.
+    Chance is 10 %.
     """
     found = {reading: learned(reading, seed) for seed in (0, 1) for reading in "AD"}
     assert min(found.values()) > 60, found
@@ -246,9 +249,9 @@ def in_place(net, x, y, B, *, order, eta, ell=0, keep=True):
 
 @pytest.mark.verifies("lee2020:A13", "lee2020:hybrid-conv")
 def test_the_order_of_the_layers_matters_in_the_hybrid_alone():
-    """The order of the layers matters only in the hybrid, because it reads W^{l+1}.
+    """The order of the layers matters only in the hybrid, because the hybrid uses W^{l+1} for layer l.
 
-    A loop from the top has already overwritten W^{l+1}. DP-DFA gives the same step in both orders.
+    A loop from the top has already overwritten W^{l+1}. DP-DFA gives the same step in every order.
     """
     net, x, y, B = fix_a()
     start, eta = entries((net.W, net.b)), 0.5
@@ -300,7 +303,7 @@ def test_the_top_layer_moves_by_more_than_the_printed_sensitivity_of_a_layer():
 
 @pytest.mark.verifies("lee2020:sens-zeta", "lee2020:sens-xi")
 def test_the_last_equals_sign_is_a_supremum_and_not_every_matrix_comes_near():
-    """The last equals sign is a supremum, and not every matrix comes near it.
+    """The last equality for the sensitivity of a layer is a supremum over matrices, and some matrices are far below it.
 
     For example, B = 0.9 u (1 ... 1) / sqrt(K) has spectral norm 0.9, but B e = 0 for every error of a softmax, so the
     layer does not change.
@@ -346,7 +349,7 @@ RATIOS = [  # the change from one label divided by the printed value; sigmoid wi
 def test_the_real_rule_attains_the_recorded_ratios(rows, setting, top, L, ratio):
     """The rule attains the recorded ratios, by the norm of the difference of two directions.
 
-    This norm does not depend on either formula.
+    This norm does not depend on the printed or the corrected formula.
     """
     found = of(rows, setting=setting, top=top, L=L)
     printed = 2 * 0.225 * 0.1 * math.sqrt(2 * L)
@@ -356,11 +359,12 @@ def test_the_real_rule_attains_the_recorded_ratios(rows, setting, top, L, ratio)
 
 @pytest.mark.verifies("lee2020:sens-total")
 def test_the_printed_formula_is_a_bound_where_the_output_layer_moves_no_more_than_a_hidden_one(rows):
-    """The printed formula is a bound if the output layer changes by no more than a hidden layer.
+    """The printed formula is a bound if the output layer changes by at most as much as a hidden layer.
 
     The paper does not state this condition. We test it by the changes of the rule itself.
     """
-    moved_by = {"e": 1.0, "0.9 e": 0.9, "e y(1-y)": 0.25, "0.9 e y(1-y)": 0.225}  # in place of gamma beta
+    # factor of the output layer, in place of gamma beta
+    moved_by = {"e": 1.0, "0.9 e": 0.9, "e y(1-y)": 0.25, "0.9 e y(1-y)": 0.225}
     worst = [entry for entry in rows if entry["setting"] in ("worst sigmoid", "worst tanh")]
     assert len(worst) == 12
     for entry in worst:
@@ -370,10 +374,10 @@ def test_the_printed_formula_is_a_bound_where_the_output_layer_moves_no_more_tha
 
 @pytest.mark.verifies("lee2020:sens-total")
 def test_the_certificates_network_moves_by_the_bound_and_the_entry_tells_both_numbers():
-    """The certificate's network changes by the bound, and the ledger's entry has both numbers.
+    """On the certificate's network, the rule changes by the bound 0.2899137803.
 
-    The network has four sigmoid units with output 1/2, and we use the rule itself. The second number is the
-    certificate's slightly smaller change.
+    The network has four sigmoid units with output 1/2. The certificate prints a slightly smaller change. The ledger's
+    entry contains the two numbers.
     """
     net, B = two_labels(2, 4, ops.sigmoid, 0.0)
     moves = moved(net, B, np.ones((1, 1)), tau_h=1.0)
@@ -423,9 +427,10 @@ def test_with_one_gamma_for_all_layers_the_printed_formula_is_a_bound_for_sigmoi
 
 @pytest.mark.verifies("lee2020:sens-total")
 def test_the_paper_network_cannot_move_by_more_than_3_446():
-    """The paper's network changes by at most 3.446, because sigmoids stay below 1 at tau_h = 25.64.
+    """The direction of the paper's network changes by at most 3.446 at tau_h = 25.64, if one record is replaced.
 
-    So layers 2 and 3 read at most sqrt(128) and 16. No clip is active.
+    The outputs of sigmoids are below 1. So the inputs of layers 2 and 3 have norms of at most sqrt(128) and 16, and
+    tau_h does not clip these inputs.
     """
     net, B, _, tau_h = paper_network()
     digits(tau_h, 25.6405189883)
@@ -447,9 +452,9 @@ def test_the_paper_network_cannot_move_by_more_than_3_446():
 
 @pytest.mark.verifies("lee2020:sens-total", "lee2020:fig4")
 def test_what_the_printed_epsilons_are_worth_if_the_printed_formula_set_tau_h():
-    """If the printed formula set tau_h, Fashion-MNIST's printed epsilons of sigma = 0.05 stay true.
+    """If the printed formula set tau_h, Fashion-MNIST's printed epsilons of sigma = 0.05 are still true.
 
-    S is then 3.446 instead of 2. For sigma = 0.01, the proved epsilons are 57 to 203, above the printed ones.
+    S is then 3.446 instead of 2. For sigma = 0.01, the proved epsilons are 57 to 203, above the printed epsilons.
     """
     nearest = epsilons.READINGS[epsilons.NEAREST] | {"sensitivity_factor": 3.4459481037 / 2}
     known = {"0.05": [0.826, 1.208, 1.511, 1.773, 2.008, 2.223], "0.01": [57.41, 90.43, 120.45, 148.92, 176.38, 203.14]}
@@ -464,10 +469,11 @@ def test_what_the_printed_epsilons_are_worth_if_the_printed_formula_set_tau_h():
 
 @pytest.mark.verifies("lee2020:sens-layerwise")
 def test_one_index_for_layers_of_two_kinds():
-    """One index for layers of two kinds gives no bound if l is a sigmoid layer.
+    """The printed formula uses the gamma of one layer l. In a network with two kinds of layers, it can be too small.
 
     The layers are tanh, tanh, sigmoid, sigmoid, output, as in the CNN. In units of 2 tau_e sqrt(1 + tau_h^2) / m, the
-    two values are sqrt(5) 0.9 = 2.0125 and sqrt(5) 0.225 = 0.5031. The true value is 1.6496.
+    formula gives sqrt(5) 0.9 = 2.0125 for a tanh layer l, and sqrt(5) 0.225 = 0.5031 for a sigmoid layer l. The true
+    value is 1.6496.
     """
     layers = [(Dense(400), ops.tanh)] * 2 + [(Dense(4), ops.sigmoid)] * 2 + [(Dense(2),)]
     net = Net((1,), layers, rng=rng(0))
@@ -537,14 +543,14 @@ def test_one_tau_h_for_the_hybrids_dense_layers():
     digits(common, 11.0266934399)
     assert hybrid_sensitivity(dense, tau_h=common, **known) == pytest.approx(3, rel=1e-12)
     assert of_layer(dense[2], common) > 1.6 * share > 1.6 * of_layer(dense[0], common)
-    assert math.sqrt(384) < each[0]  # outputs of 384 sigmoid units never reach the tau_h of the layer above
+    assert math.sqrt(384) < each[0]  # so tau_h never clips the outputs of 384 sigmoid units
 
 
 @pytest.mark.verifies("lee2020:conv-dfa")
 @pytest.mark.parametrize("P, share", [(64, 0.458), (196, 0.432), (576, 0.4195), (784, 0.419)])
 @pytest.mark.slow
 def test_the_bias_of_a_convolution_under_a_drawn_matrix(P, share):
-    """The bias of a convolution under a drawn matrix changes by 0.42 to 0.46 of the bound sqrt(P) ||B||.
+    """With a random matrix B, the bias of a convolution changes by 0.42 to 0.46 times the bound sqrt(P) ||B||.
 
     B has 64 channels and P positions and is drawn as in the paper. The derivatives are free in [0, 1]. This is a
     search, not a proof. The best derivatives for an error keep the positive or the negative terms of each channel. The
@@ -570,7 +576,7 @@ def test_the_bias_of_a_convolution_under_a_drawn_matrix(P, share):
 
 @pytest.mark.verifies("lee2020:exp-common")
 def test_which_inputs_the_two_tau_h_clip():
-    """tau_h = 25.64 clips none of 6,000 embedded Fashion-MNIST images, and 9.4766 clips 73.9 %.
+    """tau_h = 25.64 clips none of the 6,000 Fashion-MNIST images in nfa, but tau_h = 9.4766 clips 73.9 % of them.
 
     The pixels are in [0, 1].
     """
@@ -580,7 +586,7 @@ def test_which_inputs_the_two_tau_h_clip():
     digits([sizes.min(), sizes.mean(), sizes.max()], [2.844, 12.167, 22.539], 3)
     assert np.mean(sizes > 25.6405) == 0
     digits(100 * np.mean(sizes > 9.4765976164), 73.9, 1)
-    assert math.sqrt(256) < 25.6405  # nor does it clip any layer of at most 256 sigmoid units
+    assert math.sqrt(256) < 25.6405  # 25.6405 also clips no layer of at most 256 sigmoid units
 
 
 CNNS = [(lee2020_cnn, 1460426), (lee2020_cnn_valid, 649418)]
@@ -618,9 +624,9 @@ def test_the_fully_connected_networks(make, number):
 @pytest.mark.verifies("lee2020:exp-cnn", "lee2020:exp-fc")
 @pytest.mark.parametrize("net, m, C", [("CNN", 512, 1.5), ("FC", 128, 1.0)])
 def test_the_sensitivity_of_the_experiments_is_that_of_a_clip_at_half(net, m, C):
-    """The sensitivity of the experiments is S / m for the average, S = 3 or 2, and DP-BP clips at S / 2.
+    """In the experiments, the sensitivity of the average is S / m with S = 3 or 2, and DP-BP clips at S / 2.
 
-    Replacing a record can reverse its gradient.
+    The factor is 1/2, because replacing a record can reverse its gradient.
     """
     (caption, *_) = [entry for entry in epsilons.CAPTIONS if entry["net"] == net and entry["sigma"] == "0.01"]
     printed = epsilons.release(caption, epsilons.READINGS[epsilons.NEAREST], 60000)

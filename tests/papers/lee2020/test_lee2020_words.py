@@ -1,4 +1,4 @@
-"""The sentences of Lee & Kifer (2020) on related work, on the changes in DFA, and on comparisons of rules."""
+"""Claims in the text of Lee & Kifer (2020) on related work, on the changes in DFA, and on comparisons of rules."""
 
 import dataclasses
 import itertools
@@ -59,9 +59,10 @@ def test_a_target_has_one_at_its_class_and_0_elsewhere():
 @pytest.mark.verifies("lee2020:weight-transport")
 @pytest.mark.parametrize("l", [1, 2])
 def test_backpropagation_reads_the_weights_above_a_second_time(l):
-    """Backpropagation reads the weights above a second time, in the backward pass, by the loops of BP.
+    """Backpropagation uses the weights of the layers above a second time, in the backward pass.
 
-    If we replace a matrix only in the backward pass, layers up to l change, and layers above do not.
+    If we replace W^{l+1} only in the backward pass, the gradients of the layers up to l change, and the gradients of
+    the layers above l do not change. We compute the gradients by loops over records.
     """
     net, x, y, _ = fix_a()
     right = bp_by_records(net, x, y)
@@ -75,10 +76,10 @@ def test_backpropagation_reads_the_weights_above_a_second_time(l):
 
 @pytest.mark.verifies("lee2020:dfa-backward")
 def test_dfa_changes_the_backward_path_alone_and_both_changes_are_needed():
-    """DFA changes only the backward path, and both of its changes are needed, on fixture A.
+    """DFA makes two changes to backpropagation, which affect only the backward pass.
 
-    Feedback alignment has only the first change: it carries B dz down from layer to layer. Then layer 1 differs from
-    DFA.
+    Feedback alignment makes only the first change, and passes B dz down from layer to layer. Then the direction of
+    layer 1 differs from DFA. We use `fix_a`.
     """
     net, x, y, B = fix_a()
     before = [M.copy() for M in B if M is not None]
@@ -123,10 +124,10 @@ def test_the_bounds_on_slopes_are_an_input_that_the_accounting_reads_and_the_upd
 
 @pytest.mark.verifies("lee2020:dp-mechanism")
 def test_one_mechanism_for_all_layers_costs_what_its_layers_cost_together():
-    """One mechanism for all layers costs as much as the layers together.
+    """The divergence of one mechanism for all layers is the sum of the divergences of the layers.
 
-    Layers that change by 0.3, 0.4 and 1.2 with one sigma are one Gaussian in all coordinates, or three composed
-    Gaussians.
+    Three layers change by 0.3, 0.4 and 1.2, with one sigma. We compute the divergence of one Gaussian in all
+    coordinates, and the sum for three Gaussians.
     """
     moves, sigma, alpha = (0.3, 0.4, 1.2), 0.8, 3.0
     one = renyi_gaussian(np.array(moves), sigma**2 * np.eye(3), np.zeros(3), sigma**2 * np.eye(3), alpha=alpha)
@@ -142,9 +143,9 @@ def test_one_mechanism_for_all_layers_costs_what_its_layers_cost_together():
 @pytest.mark.verifies("lee2020:rw-moments", "ohana2021:rw-moments")
 @pytest.mark.parametrize("lam, value", [(1, 2.840213832e-5), (8, 1.0451304820e-3)])
 def test_the_moments_of_the_earlier_accountant_are_renyi_divergences(lam, value):
-    """The moments of the earlier accountant are Renyi divergences: log E[exp(lambda c)] is lambda D_{lambda + 1}.
+    """The moments of the moments accountant are Renyi divergences: log E[exp(lambda c)] is lambda D_{lambda + 1}.
 
-    c is the privacy loss. We use quadrature with q = 0.01 and z = 2.
+    Here c is the privacy loss. We use quadrature with q = 0.01 and z = 2.
     """
     q, z = 0.01, 2.0
 
@@ -169,9 +170,9 @@ def test_the_moments_of_the_earlier_accountant_are_renyi_divergences(lam, value)
 
 @pytest.mark.verifies("lee2020:dp-bp")
 def test_private_backpropagation_clips_each_record_and_then_averages():
-    """Private backpropagation clips each record and then averages, by loops over the records of fixture A.
+    """Private backpropagation clips the gradient of each record and then averages. We use loops over `fix_a`.
 
-    Another label for one record changes the average by at most 2C/m.
+    If one record has a different label, the average changes by at most 2C/m.
     """
     net, x, y, _ = fix_a()
     found = entries(dp_sgd.dp_sgd(net, x, y, C=0.05, m=4, sigma=0.0, rng=rng(0)))
@@ -186,7 +187,7 @@ def test_private_backpropagation_clips_each_record_and_then_averages():
 
 @pytest.mark.verifies("lee2020:dp-bp")
 def test_private_backpropagation_adds_the_same_noise_to_every_weight_and_bias():
-    """Private backpropagation adds the same noise to every weight and bias: 1,000 directions have the stated variance.
+    """Private backpropagation adds noise with one variance to all weights and biases. We compute 1,000 directions.
 
     The directions have 52,000 samples for weights and 12,000 for biases. The test detects a variance that is 25 % off.
     """
@@ -202,9 +203,10 @@ def test_private_backpropagation_adds_the_same_noise_to_every_weight_and_bias():
 
 @pytest.mark.verifies("lee2020:clip-direction")
 def test_clips_turn_the_mean_unless_they_shrink_all_gradients_alike():
-    """Clips turn the mean unless they scale all gradients equally.
+    """Clips change the direction of the mean gradient unless they scale all gradients equally.
 
-    For gradients (3, 0) and (0, 1) at C = 1, the cosine of (3, 1) and (1, 1) is 4 / sqrt(20).
+    For the gradients (3, 0) and (0, 1) at C = 1, the sums are (3, 1) before and (1, 1) after the clip. Their cosine is
+    4 / sqrt(20).
     """
     g = np.array([[3.0, 0.0], [0.0, 1.0]])
     assert cosine(clip_l2(g, 1.0).sum(0), g.sum(0)) == pytest.approx(4 / math.sqrt(20), rel=1e-14)
@@ -224,9 +226,10 @@ def test_clips_turn_the_mean_unless_they_shrink_all_gradients_alike():
 @pytest.mark.verifies("lee2020:ingredients")
 @pytest.mark.parametrize("scale", [1.0, 1e3, 1e6])
 def test_clips_a_scaled_matrix_and_noise_need_a_bound_on_slopes_beside_them(scale):
-    """Clips, a scaled matrix and noise also need a bound on derivatives: for phi(z) = z^2, there is no bound.
+    """Clips, a scaled matrix and noise are not enough for privacy: the derivatives must also be bounded.
 
-    h and e are clipped and ||B|| = 0.9. Still, one record changes the update by a multiple of z.
+    For phi(z) = z^2, the derivative has no bound. We clip h and e, and ||B|| is 0.9. But one record still changes the
+    update by a multiple of z.
     """
     square = Activation("square", np.square, lambda z: 2 * z, 0.0, math.inf)
     net = Net((1,), [(dense.Dense(1), square), (dense.Dense(2),)], rng=rng(0))
@@ -245,9 +248,10 @@ def test_clips_a_scaled_matrix_and_noise_need_a_bound_on_slopes_beside_them(scal
 
 @pytest.mark.verifies("lee2020:one-term")
 def test_a_record_replaced_changes_one_term_of_the_sums():
-    """Replacing a record changes one term of the sums, by the rule on two batches that differ in record 2.
+    """Replacing a record changes only one term of the sums in the rule.
 
-    We compare the change with the terms of the two records alone, with m = 1.
+    We run the rule on two batches that differ in record 2. We compare the change with the directions of the old and the
+    new record alone, with m = 1.
     """
     net, x, y, B = fix_a()
     settings = {"B": B, "sigma": 0.0, "tau_e": 0.1, "tau_h": 1.2, "rng": rng(0)}
@@ -264,7 +268,7 @@ def test_a_record_replaced_changes_one_term_of_the_sums():
 
 @pytest.mark.verifies("lee2020:same-privacy")
 def test_dp_bp_and_dp_dfa_cost_the_same_where_tau_h_follows_from_a_bound_that_holds():
-    """DP-BP and DP-DFA cost the same if tau_h follows from a valid bound: epsilon is 1.031 for both.
+    """If tau_h follows from a valid bound, DP-BP and DP-DFA have the same epsilon, 1.031.
 
     The network is 784-128-256-10, with S = 2, sigma = 0.05 and 50 epochs. With the printed tau_h, epsilon depends on
     the reading of the top layer.
@@ -293,9 +297,10 @@ def test_dp_bp_and_dp_dfa_cost_the_same_where_tau_h_follows_from_a_bound_that_ho
 
 @pytest.mark.verifies("lee2020:hybrid-grad")
 def test_the_gradient_below_is_the_jacobian_times_the_error_signal_above():
-    """The gradient below is the Jacobian times the error signal above, by central differences (1e-6).
+    """The gradient of a lower layer is a Jacobian times the error signal of a layer above.
 
-    A convolution is below two dense layers. We compute dz^{l+1} / dW^1 entry by entry.
+    The network has a convolution below two dense layers. We compute the Jacobian dz^2 / dW^1 entry by entry with
+    central differences.
     """
     net = Net((1, 4, 4), [(dense.Conv2d(2, 3), ops.tanh), (dense.Dense(4), ops.sigmoid), (dense.Dense(3),)], rng=rng(2))
     x, y = batch(net, 2)
@@ -337,7 +342,7 @@ def accuracies(figure, reading="sound"):
 
 
 def points(differences):
-    """The differences alone, because one seed gives no interval."""
+    """The mean of each difference. One seed gives no interval."""
     assert all((one.half, one.n) == (None, 1) for one in differences.values())
     return {place: one.mean for place, one in differences.items()}
 
@@ -359,9 +364,9 @@ def test_what_the_short_runs_of_the_cnn_show():
 
 @pytest.mark.verifies("lee2020:claim-epochs", "lee2020:claim-scratch")
 def test_how_many_epochs_each_rule_needs_in_our_runs():
-    """In our runs at sigma = 0.01 and 0.05, DP-BP reaches every level of accuracy first.
+    """In our runs at sigma = 0.01 and 0.05, DP-BP reaches every accuracy level before DP-DFA, with one exception.
 
-    The exception is 40 % under one law of the first weights.
+    The exception is the level 40 % under one law of the first weights.
     """
     reached = {}
     for sigma, reading in (
@@ -418,7 +423,7 @@ def test_the_cnn_after_50_of_its_200_epochs():
 
 @pytest.mark.verifies("lee2020:claim-hybrid", "lee2020:claim-gain", "lee2020:claim-scratch")
 def test_the_cnn_at_the_most_noise():
-    """On the CNN with the most noise, the hybrid is above chance and still learns, and DP-DFA is at chance.
+    """On the CNN with the most noise, the accuracy of the hybrid rises above chance, but that of DP-DFA does not.
 
     The runs have all images, sigma = 0.05, 25 epochs and one seed.
     """
@@ -434,7 +439,7 @@ def test_the_cnn_at_the_most_noise():
 
 @pytest.mark.verifies("lee2020:claim-hybrid", "lee2020:claim-gain")
 def test_the_cnn_on_cifar_10():
-    """On the CNN with CIFAR-10, the hybrid is above chance, and DP-DFA is not.
+    """On the CNN with CIFAR-10, the accuracy of the hybrid is above chance, and the accuracy of DP-DFA is not.
 
     The runs have 20,000 images, sigma = 0.01, 25 epochs and one seed.
     """
@@ -472,15 +477,15 @@ def ends_of(whole):
 
 
 def interval(differences):
-    """(mean, half of Student's 95 % interval), to the hundredth"""
+    """Return (mean, half of Student's 95 % interval), rounded to two digits."""
     return round(float(np.mean(differences)), 2), round(half_width(list(differences)), 2)
 
 
 @pytest.mark.verifies("lee2020:claim-gain", "lee2020:claim-fc")
 def test_dp_bp_is_ahead_in_each_of_three_seeds(whole, ends_of):
-    """DP-BP is ahead in each of three seeds at the end, and the interval of the difference is far from 0.
+    """After 300 epochs, DP-BP is more accurate than DP-DFA for each of three seeds.
 
-    The interval is Student's 95 % interval of the difference, paired by seed.
+    The interval of the difference does not contain 0. It is Student's 95 % interval for differences paired by seed.
     """
     for reading, told, least in (
         ("sound", {"0.01": (-4.27, 0.29), "0.05": (-6.37, 3.18)}, 3),
@@ -499,9 +504,9 @@ def test_dp_bp_is_ahead_in_each_of_three_seeds(whole, ends_of):
 
 @pytest.mark.verifies("lee2020:claim-gain", "lee2020:claim-gap", "lee2020:claim-clip-bias")
 def test_dp_bp_is_ahead_on_cifar_10_too():
-    """DP-BP is ahead on CIFAR-10 too, with one seed, 20,000 images and 300 epochs.
+    """On CIFAR-10, DP-BP is also more accurate than DP-DFA, with one seed, 20,000 images and 300 epochs.
 
-    The accuracies are in percent, by rule, threshold and sigma.
+    The test lists the accuracies in percent for each rule, sigma and reading of the threshold.
     """
     kept = {record["cell"]: record for record in records.in_folder(ROOT / "results" / "lee2020-fig4-cifar")}
     assert {(record["data"]["train"], len(record["history"])) for record in kept.values()} == {(20_000, 300)}
@@ -551,7 +556,7 @@ def test_what_clips_and_privacy_cost_over_three_seeds(whole, ends_of):
 
 
 LEVELS = (40, 50, 60, 70, 75, 80, 85)
-WHOLE = {  # epochs of DP-BP and DP-DFA until the mean over the seeds is at LEVELS
+WHOLE = {  # epochs of DP-BP and DP-DFA until the mean accuracy over the seeds reaches each of LEVELS
     "0.01": [(1, 3), (2, 6), (6, 12), (8, 19), (14, 37), (29, 104), (211, None)],
     "0.05": [(3, 11), (6, 17), (21, 45), (33, 76), (57, 199), (131, None), (None, None)],
 }
@@ -560,9 +565,9 @@ WHOLE = {  # epochs of DP-BP and DP-DFA until the mean over the seeds is at LEVE
 @pytest.mark.verifies("lee2020:claim-epochs", "lee2020:claim-scratch", "lee2020:claim-gain")
 @pytest.mark.parametrize("sigma", ["0.01", "0.05"])
 def test_dp_bp_is_ahead_through_the_paper_s_300_epochs(whole, sigma):
-    """DP-BP is ahead through the paper's 300 epochs, for the mean over the seeds at every epoch.
+    """At each of the paper's 300 epochs, the mean accuracy over the seeds is higher for DP-BP than for DP-DFA.
 
-    DP-BP also reaches each level first.
+    DP-BP also reaches each accuracy level before DP-DFA.
     """
     curves = {
         rule: np.mean(
@@ -595,7 +600,10 @@ def small_images():
 
 
 def ends(images, phi, seed, rules):
-    """Test accuracy in percent of 784-128-256-10 after 468 steps of Adam. The rules are functions of (net, B)."""
+    """Test accuracy in percent of 784-128-256-10 after 468 steps of Adam, for each rule.
+
+    Each entry of `rules` is a function of (net, B) that returns a rule.
+    """
     x, y, x_test, labels = images
     found = []
     for make in rules:
@@ -624,9 +632,9 @@ def private_dfa(net, B):
     "phi, least", [(ops.sigmoid, 8), (ops.tanh, 5), (ops.relu, 5)], ids=["sigmoid", "tanh", "relu"]
 )
 def test_dp_bp_is_ahead_of_dp_dfa_with_three_activations(small_images, phi, least):
-    """DP-BP is ahead of DP-DFA with three activations, at equal S = 2 and sigma = 0.01.
+    """With each of three activations, DP-BP is more accurate than DP-DFA at equal S = 2 and sigma = 0.01.
 
-    We use embedded images, as many steps as one epoch of the paper, and two seeds.
+    We use the images that are part of nfa, as many steps as one epoch of the paper, and two seeds.
     """
     for seed in (1, 2):
         by_bp, by_dfa = ends(small_images, phi, seed, (private_bp, private_dfa))
@@ -635,9 +643,9 @@ def test_dp_bp_is_ahead_of_dp_dfa_with_three_activations(small_images, phi, leas
 
 @pytest.mark.slow
 def test_dfa_without_privacy_under_three_activations(small_images):
-    """DFA without privacy learns with three activations: ReLU is as accurate as the sigmoid, two points below tanh.
+    """DFA without privacy learns with three activations: ReLU is as accurate as sigmoid, and tanh is the most accurate.
 
-    We use embedded images, 468 steps and two seeds.
+    We use the images that are part of nfa, 468 steps and two seeds.
     """
     rules = (lambda net, B: partial(dfa, B=B),)
     found = {

@@ -1,4 +1,4 @@
-"""The span attack on photonic updates: its parts compared with loops and least squares, and the attack on images."""
+"""The span attack on photonic updates. We compare its functions with loops and least squares, and attack images."""
 
 import math
 
@@ -37,7 +37,7 @@ def embedded():
     return setting_of("fashion-mnist-small")
 
 
-# --- the parts ------------------------------------------------------------------------------------------------
+# --- the functions of the attack ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("k, n", [(1, 5), (3, 5), (5, 5), (8, 5)])
@@ -79,9 +79,10 @@ def test_zero_lies_in_every_span_and_nothing_else_in_that_of_zeros():
 
 
 def test_the_blind_threshold_bounds_what_an_error_does_to_the_span():
-    """The blind threshold bounds the effect of an error on the span, in 200 draws.
+    """The threshold of the attack without a known batch bounds the effect of an error on the span.
 
-    The threshold applies Wedin's bound twice, for the estimate of E. The rows have exact rank 4, plus an error.
+    In 200 random cases, the rows have exact rank 4, plus an error E. The threshold estimates E and applies Wedin's
+    bound twice.
     """
     rng = np.random.default_rng(0)
     for _ in range(200):
@@ -105,7 +106,10 @@ def test_when_divide_and_conquer_gives_up_the_other_method_answers(monkeypatch):
 @pytest.mark.parametrize("floor", ["literal", "signed"])
 @pytest.mark.parametrize("clip_x", [True, False])
 def test_the_attack_reads_what_the_rule_multiplies(floor, clip_x):
-    """The attack reads what the rule multiplies: with one record, every row is a multiple of the computed input."""
+    """The attack computes the same layer inputs as the rule.
+
+    With one record, every row of the update is a multiple of the computed layer input.
+    """
     rng = np.random.default_rng(3)
     net = network.mlp([7, 5, 6, 3], ops.tanh, rng=rng)
     B = [None, rng.standard_normal((5, 3)), rng.standard_normal((6, 3)), None]
@@ -136,7 +140,7 @@ def test_directions_read_off_the_weights_are_those_that_were_taken(dtype, moment
             read = update_from_weights(steps, lr=0.01, momentum=momentum)
             assert read.dtype == dtype
             error = np.linalg.norm(read.astype(float) - taken[t - 1][l])
-            arithmetic = 40 * np.finfo(dtype).eps * np.linalg.norm(read)  # v has a norm of up to ten directions
+            arithmetic = 40 * np.finfo(dtype).eps * np.linalg.norm(read)  # v is a sum of up to ten directions
             bound = weights_rounding(steps, lr=0.01, momentum=momentum)
             assert error <= bound + arithmetic
             assert bound <= 20 * error or dtype is np.float64  # the bound is not trivial
@@ -240,7 +244,7 @@ def test_without_a_name_the_embedded_images_serve_where_there_are_no_others(monk
 
 
 def check_attacks(attacks, sigmas):
-    """Check that the two ranges do not overlap and the thresholds decide correctly, for every layer, view and sigma."""
+    """Check that the threshold separates the residuals of members and others, for every layer, view and sigma."""
     assert len(attacks) == len(sigmas) * len(VIEWS) * 5  # three layers if the batch is known, two layers otherwise
     for attack in attacks:
         where = (attack.sigma, attack.sees, attack.batch_known, attack.layer)
@@ -291,7 +295,7 @@ def test_none_of_the_other_59744_images_passes_for_a_member(data_home):
 
 
 def attack_while_training(setting, steps, at):
-    """Train PDFA in float32, and at some steps attack three consecutive iterates without a batch."""
+    """Train PDFA in float32. At the steps `at`, attack three consecutive iterates without knowing the batch."""
     x, y = setting.x.astype(np.float32), setting.y.astype(np.float32)
     streams = setting.streams
     net, B = setting.net(np.float32)
@@ -333,9 +337,9 @@ def test_momentum_and_longer_training_do_not_help_on_the_full_data(data_home):
 
 
 def test_a_record_that_adds_no_direction_stays_hidden(embedded):
-    """A record that adds no direction stays hidden, without false alarms.
+    """A record that adds no direction to the span stays hidden, and the attack gives no false alarm.
 
-    If D' differs only in a label, or in a record that the others span, the span reveals nothing.
+    For example, D' differs only in a label, or only in a record that is in the span of the other records.
     """
     images = embedded.batches(0)[0][0]
     net, B = embedded.net(np.float64)
@@ -357,13 +361,14 @@ def test_a_record_that_adds_no_direction_stays_hidden(embedded):
 @pytest.mark.verifies("ohana2021:prop3-cols")
 @pytest.mark.parametrize("sigma", [0.5, *(pytest.param(sigma, marks=pytest.mark.slow) for sigma in (0.2, 1.0))])
 def test_labels_are_recovered_as_from_noise_on_each_record(embedded, sigma):
-    """Labels are recovered as often as from noise on each record, without the ternary error.
+    """Without the ternary error, the attack recovers labels as often as from independent noise on each record.
 
-    Ten candidates are sqrt(2 / .9) apart. The share over 512 records is within 4 standard errors and 3 points. The 3
-    points are there because y_hat is not exactly uniform and columns of B are not exactly orthogonal. Each false alarm
-    has probability 6e-5. An error of 23 points is missed with probability below 1e-6.
+    The errors for the ten candidate labels are sqrt(2 / .9) apart. The share of recovered labels among 512 records is
+    within 4 standard errors plus 3 points of the expected share. The 3 points allow for y_hat that is not exactly
+    uniform, and for columns of B that are not exactly orthogonal. A false alarm has probability 6e-5. An error of 23
+    points is missed with probability below 1e-6.
     """
-    d = math.sqrt(2 / 0.9)  # y_hat = 1/10: ||y - y'|| = sqrt 2, after the scaling of errors of norm sqrt .9 to 1
+    d = math.sqrt(2 / 0.9)  # for y_hat = 1/10, the errors have norm sqrt .9 and distance sqrt 2, and are scaled to 1
     shift = d / math.sqrt(2) / sigma
     expected = scipy.integrate.quad(lambda v: scipy.stats.norm.pdf(v) * scipy.stats.norm.cdf(v + shift) ** 9, -9, 12)[0]
     for found in recover_labels(embedded, sigma, t=None)[:2]:
@@ -378,14 +383,14 @@ def test_at_the_smaller_sigmas_every_label_is_read_and_at_a_large_one_none(embed
     assert [found.share for found in recover_labels(embedded, 0.1)] == [1, 1, 1]
     for found in recover_labels(
         embedded, 1e4
-    ):  # Binomial(512, .1): 4 standard errors, false alarms 6e-5 a layer, 13 points are missed with 1e-6
+    ):  # 4 standard errors of Binomial(512, .1): false alarms 6e-5 for a layer; misses 13 points with probability 1e-6
         assert abs(found.share - 0.1) <= 4 * math.sqrt(0.1 * 0.9 / 512)
 
 
 def test_the_update_is_a_bijection_of_what_each_record_adds(embedded):
-    """From the update, we recover what each record adds: without noise, u is scale(B t(e)) of every single record.
+    """We can recover the term of each record from the update, so averaging hides nothing.
 
-    So averaging hides nothing.
+    Without noise, the recovered term of a record is its scale(B t(e)).
     """
     images = embedded.batches(0)[0][0][:64]
     net, B = embedded.net(np.float64)
@@ -406,10 +411,10 @@ def test_the_update_is_a_bijection_of_what_each_record_adds(embedded):
 
 @pytest.mark.verifies("ours:span-residual")
 def test_the_law_of_the_residuals_is_that_of_drawn_matrices():
-    """The law of the residuals is that of drawn matrices.
+    """`noisy_residuals` follows the law of the residuals of simulated matrices.
 
-    The test of Kolmogorov and Smirnov has 4,000 draws on each side. The test rejects at p < 1e-4, so one seed in 10,000
-    gives a false alarm. A distance of 0.14 is missed with probability 1e-6.
+    The Kolmogorov-Smirnov test compares two samples of 4,000 residuals. The test rejects at p < 1e-4, so one seed in
+    10,000 gives a false alarm. A distance of 0.14 between the two laws is missed with probability 1e-6.
     """
     rng = np.random.default_rng(11)
     f, h = 0.5 * rng.standard_normal((2, 5)), rng.standard_normal((3, 5))
@@ -418,15 +423,15 @@ def test_the_law_of_the_residuals_is_that_of_drawn_matrices():
     law = noisy_residuals(f, basis, noise_std=0.3, trials=4000, rng=rng)
     assert scipy.stats.ks_2samp(drawn, law).pvalue > 1e-4
     other = noisy_residuals(f, basis, noise_std=0.36, trials=4000, rng=rng)
-    assert scipy.stats.ks_2samp(drawn, other).pvalue < 1e-4  # so the test can detect 20 %
+    assert scipy.stats.ks_2samp(drawn, other).pvalue < 1e-4  # the test detects 20 % more noise
 
 
 @pytest.mark.parametrize("distance", [0.0, 0.4, 1.0, 3.0])
 def test_the_best_tests_auc_is_that_of_the_likelihood_ratio(distance):
-    """The best test's AUC is that of the likelihood ratio, within 4 standard errors.
+    """`gaussian_auc` agrees with the AUC of the likelihood ratio within 4 standard errors.
 
-    There are 20,000 draws on each side, in three dimensions. Each standard error is at most 0.0029, and a false alarm
-    has probability 6e-5. An error of 0.026 is missed with probability 1e-6.
+    We draw 20,000 samples from each of two Gaussians in three dimensions. The standard error is at most 0.0029, and a
+    false alarm has probability 6e-5. An error of 0.026 is missed with probability 1e-6.
     """
     rng = np.random.default_rng(12)
     a, b = np.array([1.0, -2.0, 0.5]), np.array([1.0, -2.0, 0.5]) + distance * np.array([2.0, 1.0, -2.0]) / 3
@@ -447,16 +452,16 @@ def test_isotropic_noise_of_a_tiny_size_hides_nothing_and_of_a_valid_one_all(emb
 
 @pytest.mark.slow
 def test_the_repaired_rule_at_epsilon_3(embedded):
-    """The repaired rule at epsilon 3 has the AUC of its theory, with at least 2,000 trials on each side.
+    """Against the repaired rule at epsilon 3, every attack has an AUC within 0.05 of 1/2.
 
-    The standard error of an AUC is at most 0.0092, so 0.05 is more than 5 standard errors. An error of 0.1 is missed
-    with probability below 1e-6.
+    We use at least 2,000 trials with the record and 2,000 without it. The standard error of an AUC is at most 0.0092,
+    so 0.05 is more than 5 standard errors. An error of 0.1 is missed with probability below 1e-6.
     """
     found = repaired_audit(embedded, 2)
     assert (found.delta, found.adjacency, found.sampling) == (1e-5, "replace-one", "without-replacement")
     assert 3 - 1e-5 < found.epsilon <= 3
     assert found.steps == 3165
-    # 2 sqrt(sum of 1 + c_l^2) / m, c_l^2 = 1/784, 1/512, 1/512
+    # the sensitivity is 2 sqrt(sum of (1 + c_l^2)) / m with c_l^2 = 1/784, 1/512 and 1/512
     sensitivity = 2 / 256 * math.sqrt(3 + 1 / 784 + 2 / 512)
     assert found.noise_std == pytest.approx(found.noise_multiplier * sensitivity, rel=1e-12)
     assert found.noise_std == pytest.approx(0.0131, abs=2e-4)

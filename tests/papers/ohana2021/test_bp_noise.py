@@ -1,4 +1,4 @@
-"""Readings of BP's noise in Table 1 of Ohana et al.: what each changes, and the loss of accuracy of each."""
+"""Readings (interpretations) of BP's noise in Table 1 of Ohana et al.: their settings and their losses of accuracy."""
 
 import math
 from dataclasses import replace
@@ -15,9 +15,11 @@ from tests.experiments.tiny_runs import tiny_settings, write_data
 from tests.project.committed import described
 from tests.project.tree import ROOT
 
-ROW = {"0": 75.22, "0.01": 70.71, "0.03": 71.47, "0.05": 71.27, "0.1": 70.28, "0.2": 66.78}  # as printed
+# the printed accuracies of BP in percent
+ROW = {"0": 75.22, "0.01": 70.71, "0.03": 71.47, "0.05": 71.27, "0.1": 70.28, "0.2": 66.78}
 CELLS = {(cell.key["reading"], cell.key["sigma"]): cell for cell in EXP_BP.cells("paper", [1])}
-OF_THE_RULE = {"tau_h_max": 1.0, "tau_h_min": 0.0, "clip_x": False, "floor": "literal"}  # of the first reading
+# the settings of the rule in the first reading
+OF_THE_RULE = {"tau_h_max": 1.0, "tau_h_min": 0.0, "clip_x": False, "floor": "literal"}
 
 
 @pytest.mark.verifies("ohana2021:exp-bp", "ohana2021:table1")
@@ -56,9 +58,9 @@ def test_every_run_is_another_and_the_paper_scale_is_the_papers(scale):
 
 @pytest.mark.verifies("ohana2021:exp-bp")
 def test_every_reading_is_what_its_name_says():
-    """Every reading is what its name says, by hand at sigma = 0.1.
+    """Every reading has the settings that its name states. We typed these settings by hand for sigma = 0.1.
 
-    We compare the settings of the rule, and the run settings that differ from the first reading.
+    We compare the settings of the rule, and the settings of the run that differ from the first reading.
     """
     expected = {
         "as Table 1 here": ({}, 0.1, {}),
@@ -98,9 +100,9 @@ def test_no_clip_at_sigma_0_is_plain_backpropagation_at_the_same_rate():
 
 
 def test_a_reading_without_its_own_run_at_sigma_0_differs_in_the_noise_alone():
-    """A reading without its own run at sigma 0 differs only in the noise.
+    """A reading without its own run at sigma 0 differs only in the noise from the reading in its field `shares`.
 
-    At sigma 0, its run would be that of the reading that represents it.
+    So at sigma 0, the two readings have the same settings.
     """
     for reading in bp_noise.READINGS:
         if (reading, "0") not in CELLS:
@@ -115,7 +117,7 @@ def test_a_reading_without_its_own_run_at_sigma_0_differs_in_the_noise_alone():
 
 
 def rows(**accuracies):
-    """Rows from NAME=accuracies at 0, 0.01 and 0.2. None marks a missing run."""
+    """Rows from NAME=(accuracies at sigma 0, 0.01 and 0.2). None marks a missing run."""
     names = {
         "base": bp_noise.BASE,
         "root": "sqrt(m) times the noise",
@@ -138,7 +140,8 @@ ROWS = rows(base=(71.0, 71.0, 71.2), root=(None, 71.0, 66.0), plain=(75.5, None,
 def test_falls_are_from_0_to_the_largest_sigma_and_the_nearest_stands_first():
     found = bp_noise.falls(ROWS)
     assert [one["reading"] for one in found] == ["sqrt(m) times the noise", bp_noise.BASE, "no clip at sigma 0"]
-    assert found[0]["accuracies"] == {"0": 71.0, "0.01": 71.0, "0.2": 66.0}  # the first reading without its own run
+    # the value 71.0 at sigma 0 is from the run of the first reading
+    assert found[0]["accuracies"] == {"0": 71.0, "0.01": 71.0, "0.2": 66.0}
     assert (found[0]["fall"], found[0]["noise"]) == (5.0, 5.0)
     assert found[0]["distance"] == pytest.approx((0.29 + 0.78) / 2, abs=0.01)
     assert found[2]["accuracies"] == {"0": 75.5, "0.01": 71.0, "0.2": 71.2}
@@ -184,9 +187,10 @@ def test_another_learning_rate_is_not_the_papers():
 
 @pytest.mark.verifies("ohana2021:exp-bp", "ohana2021:table1", "ohana2021:table1-c4")
 def test_one_of_22_readings_comes_within_a_point_of_the_printed_row():
-    """One of 22 readings comes within a point of the printed row, at the paper's size with one seed.
+    """One of 22 readings is within one point of the printed row in every column with noise.
 
-    Values are in percent, by sigma. The column sigma = 0 is reproduced without clips.
+    The runs have the paper's size and one seed. The expected values are accuracies in percent for each sigma. The
+    column sigma = 0 is reproduced without clips.
     """
     kept = {record["cell"]: record for record in records.in_folder(ROOT / "results" / "ohana2021-exp-bp-paper")}
     runs = [(cell, kept.pop(cell.name)) for cell in EXP_BP.cells("paper", [1])]
@@ -206,7 +210,7 @@ def test_one_of_22_readings_comes_within_a_point_of_the_printed_row():
 
 @pytest.fixture
 def tiny(tmp_path, monkeypatch):
-    """The cells of the demo, replaced by very short runs on the tiny data."""
+    """The experiment with the cells of the demo, replaced by very short runs on tiny data."""
     path = write_data(tmp_path / "tiny.npz")
 
     def cells(scale, seeds):

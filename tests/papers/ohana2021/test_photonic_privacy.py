@@ -1,7 +1,8 @@
 """The privacy analysis of Ohana et al. (2021): test vectors of the claims, of their corrections and of the exact laws.
 
-V-1 and V-2 are in test_divergences, V-15 in test_rdp, V-14 in test_photonic_statements. Searches and hypotheses are in
-test_photonic_privacy_search, and oracles by quadrature in test_photonic_privacy_exact.
+The test vectors are small examples with recorded digits. V-1 and V-2 are in test_divergences, V-15 is in test_rdp, and
+V-14 is in test_photonic_statements. test_photonic_privacy_search searches for violations and tests the hypotheses.
+test_photonic_privacy_exact compares with quadratures.
 """
 
 import math
@@ -53,7 +54,7 @@ def test_v4_the_matrix_is_above_the_sum_of_its_columns():
     assert column_renyi(D, D2, alpha=1.2, sigma=0.7).sum() == pytest.approx(1.63167791697, rel=1e-11)
     assert column_renyi(D2, D, alpha=1.2, sigma=0.7).sum() == pytest.approx(0.608482688217, rel=1e-11)
     assert matrix_renyi(D, D2, alpha=1.5, sigma=0.7) == matrix_renyi(D2, D, alpha=1.5, sigma=0.7) == math.inf
-    # From this order on, the divergence is infinite: the smaller order of the two rows, from generalised eigenvalues.
+    # The divergence is infinite from the smaller critical order of the two rows on, by generalised eigenvalues.
     for (_, dphi, h), (_, dphi2, h2), order in ((D, D2, 1.40557545751), (D2, D, 1.46968575893)):
         rows = [
             critical_order(row_covariance(dphi[:, j], h, sigma=0.7), row_covariance(dphi2[:, j], h2, sigma=0.7))
@@ -65,9 +66,10 @@ def test_v4_the_matrix_is_above_the_sum_of_its_columns():
 
 @pytest.mark.verifies("ohana2021:prop3-cols")
 def test_v5_columns_of_one_law_each_and_a_matrix_that_tells_the_data_apart():
-    """Vector V-5: each column has one law, but the matrix reveals the data set.
+    """Vector V-5: each column has the same law under both data sets, but the matrix reveals the data set.
 
-    Three records (1, 1), (1, -1), (1, +-1) have no signal. So the columns sum to 0, and the claim is 0 up to tau_B.
+    The three records (1, 1), (1, -1) and (1, +-1) have no signal. So the divergence of each column is 0, and the claim
+    is 0 except for its term with tau_B.
     """
     D, D2 = flat([[1, 1], [1, -1], [1, 1]]), flat([[1, 1], [1, -1], [1, -1]])
     for alpha, value in ((1.1, 0.282851757442), (1.5, 0.470003629246), (1.9, 1.07278974253)):
@@ -79,7 +81,7 @@ def test_v5_columns_of_one_law_each_and_a_matrix_that_tells_the_data_apart():
     # Equation 17 itself, for n_0 = 2 columns of one row and saturated records (r = 1): 0.02 at sigma = 10.
     claim = 2 * claimed_column_renyi(alpha=1.5, n_l=1, **bounds(1, m=3, sigma=10))
     assert claim == pytest.approx(0.02, rel=1e-12)
-    # Two records are equal under D, so the columns are equal with certainty. Under D', they differ.
+    # Two records are equal under D, so the columns are equal with certainty. Under D', the columns differ.
     assert matrix_renyi(flat([[1, 1], [1, 1]]), flat([[1, 1], [1, -1]]), alpha=1.001, sigma=1) == math.inf
     assert matrix_renyi(flat([[1, 1], [1, -1]]), flat([[1, 1], [1, 1]]), alpha=1.001, sigma=1) == math.inf
 
@@ -104,7 +106,7 @@ def test_v6_and_v7_labels_only():
 def test_v8_an_outlier_among_saturated_records():
     """Vector V-8: with an outlier among saturated records, the divergence is 100, but the claim is 0.78.
 
-    There are 255 records c (1, 1) and one record c (1, -1). This record has the other label under D'. The test has
+    There are 255 records c (1, 1) and one record c (1, -1). D' reverses the label of the last record. The test has
     sigma = 0.2 and alpha = 2.
     """
     c = 1 / math.sqrt(2)
@@ -121,17 +123,17 @@ def test_v8_an_outlier_among_saturated_records():
 @pytest.mark.verifies("ohana2021:prop3-cols")
 @pytest.mark.parametrize(("small", "claim"), [(0.99, 0.797), (0.5, 3.149)])
 def test_one_label_among_positive_inputs_and_equal_covariances(small, claim):
-    """One label among positive inputs and equal covariances: the exact value is 100, although no signs are involved.
+    """If one label changes, the divergence is 100, far above the claim, even for positive inputs and equal covariances.
 
-    There are 255 records c (1, 1) and one record c (1, small). This record has the other label under D'. The setting is
-    that of the paper's A.2.
+    There are 255 records c (1, 1) and one record c (1, small). D' reverses the label of the last record. The paper's
+    A.2 treats this setting.
     """
     h = np.array([[1.0, 1]] * 255 + [[1, small]]) / math.sqrt(2)
     D = np.ones((256, 1)), np.ones((256, 1)), h
     assert matrix_renyi(D, relabelled(D, 255), alpha=2, sigma=0.2) == pytest.approx(100, rel=1e-9)
     layer = bounds(1 / small**2, m=256, sigma=0.2)
     assert 2 * claimed_column_renyi(alpha=2, n_l=1, **layer) == pytest.approx(claim, abs=5e-4)
-    # The claim is correct in one respect: each single column stays below it.
+    # The claim is correct for a single column: its divergence is at most half of the claim for two columns.
     assert (column_renyi(D, relabelled(D, 255), alpha=2, sigma=0.2) <= claim / 2).all()
 
 
@@ -179,10 +181,10 @@ def test_v9_the_printed_formulas_and_the_corrected_one(arguments, want):
 
 @pytest.mark.verifies("ohana2021:prop3", "ours:column-bound")
 def test_v10_the_worst_column_in_the_direction_that_the_proof_leaves_out():
-    """Vector V-10: the worst column exceeds Equation 17's logarithm at order 69.3.
+    """Vector V-10: in the direction that the proof omits, the worst column exceeds the logarithm of Equation 17.
 
-    This is in the direction that the proof omits. With r = 4 and m = 256, the variances are 259 and 256 in 512 rows.
-    The means are equal.
+    The column exceeds the logarithm from order 69.3 on. With r = 4 and m = 256, the variances are 259 and 256 in 512
+    rows. The means are equal.
     """
     D = np.zeros((256, 512)), np.ones((256, 512)), np.where(np.arange(256) == 0, 2.0, 1)[:, None]
     D2 = *D[:2], np.ones((256, 1))
@@ -190,7 +192,7 @@ def test_v10_the_worst_column_in_the_direction_that_the_proof_leaves_out():
         exact = column_renyi(D, D2, alpha=alpha, sigma=1)[0]
         assert exact == pytest.approx(value, rel=1e-9)
         bound = corrected_column_renyi(alpha=alpha, n_l=512, **bounds(4, m=256, sigma=1e9))
-        assert bound == pytest.approx(exact, rel=1e-9)  # the variance part is attained
+        assert bound == pytest.approx(exact, rel=1e-9)  # a batch attains the variance term
     assert column_renyi(D, D2, alpha=87, sigma=1)[0] == math.inf
     assert critical_column_order(m=256, clips=clips(4)) == pytest.approx(86.3333333333, rel=1e-11)
     claims = [claimed_column_renyi(alpha=a, n_l=512, **bounds(4, m=256, sigma=1e9)) for a in (64, 86, 87)]
@@ -266,7 +268,7 @@ def test_no_noise_brings_the_claim_below_a_floor_once_there_is_a_ratio():
         assert total(1e9, T, r) == pytest.approx(floor, rel=5e-3)
     for r, T, floor in ((1 / 0.99**2, 15, 398), (1 / 0.99**2, 3165, 8.4e4)):
         assert total(1e9, T, r) == pytest.approx(floor, rel=5e-3)
-    # At r = 1, enough noise works: this is the sigma that Table 1 would need, but its largest is 0.2.
+    # At r = 1, the claim is small if the noise is large. Table 1 would need these sigmas, but its largest sigma is 0.2.
     for T, sigmas in ((15, (11.69, 34.9, 100.9)), (3165, (169.8, 507.6, 1465))):
         for epsilon, sigma in zip((10, 3, 1), sigmas, strict=True):
             found = optimize.brentq(lambda s, T=T, epsilon=epsilon: total(s, T) - epsilon, 1, 1e4)
@@ -275,7 +277,10 @@ def test_no_noise_brings_the_claim_below_a_floor_once_there_is_a_ratio():
 
 @pytest.mark.verifies("ohana2021:prop3-layers")
 def test_the_printed_product_over_layers_is_not_the_sum():
-    """The printed product over layers is not the sum: L T n_{l-1} with n_{l-1} = 512 gives 4955.23, the sum 5790.77."""
+    """The printed product over layers, L T n_{l-1}, differs from the sum over layers.
+
+    With n_{l-1} = 512, the product gives an epsilon of 4955.23, but the sum gives 5790.77.
+    """
     a = 3 * 512 * 15 * claimed_saturated(alpha=2, m=256, sigma=0.2, tau_B=1) / 2
     assert a + 2 * math.sqrt(a * math.log(1e5)) == pytest.approx(4955.23, abs=5e-3)
     columns = claimed_network_renyi(alpha=2, T=1, sizes=SIZES, **bounds(1, m=256, sigma=0.2)) / claimed_saturated(
@@ -289,9 +294,10 @@ def test_the_printed_product_over_layers_is_not_the_sum():
 
 @pytest.mark.verifies("ohana2021:prop3-cols")
 def test_v18_the_epsilon_of_labels_at_table_1():
-    """The epsilon of labels at Table 1 has the ledger's values, with delta = 1e-5 and 15 epochs.
+    """In the setting of Table 1, the epsilon for labels has the ledger's values, with delta = 1e-5 and 15 epochs.
 
-    V-18 has hidden layers only. The other values are with the softmax error, and with a ternary error.
+    In vector V-18, only the hidden layers learn. The other values are for an output layer that learns from the softmax
+    error or from a ternary error.
     """
     want = {
         "frozen": (1732.63480345, 105.87609097, 11.19173898, 2.20705947),
@@ -303,12 +309,12 @@ def test_v18_the_epsilon_of_labels_at_table_1():
         for sigma, epsilon in zip((0.2, 1, 5, 20), epsilons, strict=True):
             got = label_epsilon(delta=1e-5, sigma=sigma, sensitivity=sensitivity, T=15)
             assert got == pytest.approx(epsilon, abs=5e-9 if top == "frozen" else 5e-3 if sigma < 5 else 5e-4)
-            # Theorem 2 over the curve gives more: 1762.83 instead of the exact 1732.63.
+            # Theorem 2 with the Renyi curve gives a larger epsilon: 1762.83 instead of the exact 1732.63.
             curve = label_renyi(alpha=2, sigma=sigma, sensitivity=sensitivity, T=15) / 2
             assert got < curve + 2 * math.sqrt(curve * math.log(1e5))
     curve = label_renyi(alpha=2, sigma=0.2, sensitivity=math.sqrt(8), T=15) / 2
     assert curve + 2 * math.sqrt(curve * math.log(1e5)) == pytest.approx(1762.83, abs=5e-3)
-    # with fresh batches, in the worst case in every iteration
+    # with fresh batches, a record can be in the batch of every iteration
     fresh = label_epsilon(delta=1e-5, sigma=0.2, sensitivity=math.sqrt(12), T=3165)
     assert fresh == pytest.approx(4.8e5, rel=0.01)
 
@@ -325,11 +331,11 @@ def test_the_exact_epsilon_is_the_smallest_that_its_delta_allows(z, delta):
 
 @pytest.mark.parametrize("z", [0.8, 30, 1e4, 1e7])
 def test_the_delta_of_far_noise_keeps_its_digits(z):
-    """The delta of far noise keeps its digits, compared with 60 digits.
+    """The delta of very large noise keeps its digits, compared with 60 digits.
 
-    Both normal tails are about 1/2, and delta is about 0.4 / z.
+    The two normal tails are about 1/2, but their difference delta is only about 0.4 / z.
     """
-    for share in (0, 0.3, 0.99, 1.01, 3):  # in units of mu^2 / 2, where the formula changes
+    for share in (0, 0.3, 0.99, 1.01, 3):  # epsilon as a share of mu^2 / 2, where the code changes its formula
         epsilon = share * 0.5 / z / z
         with mpmath.workdps(60):
             mu, e = 1 / mpmath.mpf(z), mpmath.mpf(epsilon)
@@ -339,9 +345,10 @@ def test_the_delta_of_far_noise_keeps_its_digits(z):
 
 
 def test_the_exact_epsilon_beyond_floats_is_a_bound():
-    """The exact epsilon beyond floats is a bound: for mu = 1e8, epsilon = mu^2 / 2 + mu Phi^-1(1 - delta).
+    """If floats are too coarse for the exact epsilon, `epsilon_gaussian` returns an upper bound.
 
-    The formula holds up to terms of order 1. If the noise is very large, epsilon is 0.
+    For mu = 1e8, epsilon is mu^2 / 2 + mu Phi^-1(1 - delta) up to terms of order 1. If the noise is very large, epsilon
+    is 0.
     """
     epsilon = epsilon_gaussian(delta=1e-5, noise_multiplier=1e-8)
     assert 5e15 + 4.2649e8 <= epsilon <= (5e15 + 4.2649e8) * (1 + 1e-7)
@@ -372,9 +379,9 @@ def test_noise_beyond_all_measure_leaves_the_conversion_without_an_order():
 
 @pytest.mark.verifies("ohana2021:prop3", "ohana2021:A1-s6", "ohana2021:A1-alt")
 def test_equation_17_ends_at_a_ratio_of_m_plus_1_and_the_alternative_does_not():
-    """Equation 17 ends at a ratio of m + 1, but the alternative does not: it gives 625 + 481.0.
+    """Equation 17 is finite only for a ratio r below m + 1, but the alternative is finite for every ratio.
 
-    At gamma_min = 0.05, the logarithm of Equation 17 has a negative argument.
+    At gamma_min = 0.05, the logarithm of Equation 17 has a negative argument. The alternative gives 625 + 481.0.
     """
     layer = bounds(1, m=256, sigma=0.1, gamma_min=0.05)
     assert claimed_column_renyi(alpha=2, n_l=512, **layer) == math.inf
@@ -385,7 +392,8 @@ def test_equation_17_ends_at_a_ratio_of_m_plus_1_and_the_alternative_does_not():
             claimed_pdfa_epsilon(delta=1e-5, T=1, sizes=SIZES, **bounds(r, m=256, sigma=0.1))[0] < math.inf
             or not finite
         )
-    assert claimed_column_renyi(alpha=2, n_l=1, **bounds(257, m=256, sigma=0.1)) > 10  # at the boundary, by rounding
+    # at the boundary, the value is finite only because of rounding
+    assert claimed_column_renyi(alpha=2, n_l=1, **bounds(257, m=256, sigma=0.1)) > 10
 
 
 @pytest.mark.parametrize("formula", FORMULAS)

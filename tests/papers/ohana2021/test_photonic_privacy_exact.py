@@ -1,4 +1,7 @@
-"""The law of a whole photonic update, compared with quadrature, 50 digits and the rule, and what the noise protects."""
+"""The exact law of a whole photonic update, and the changes of the data that its noise hides.
+
+We compare this law with quadrature, with many digits, and with the rule.
+"""
 
 import functools
 import math
@@ -44,7 +47,7 @@ def log_density(x, mean, cov):
 
 
 def renyi_in_the_plane(p, q, alpha):
-    """Definition 2.3 summed over a lattice in the plane, in units of Q's widths.
+    """The divergence of Definition 2.3 as a sum over a lattice in the plane, in units of the standard deviations of Q.
 
     For Gaussians, the sum is exact up to rounding.
     """
@@ -70,7 +73,7 @@ def some_batch(rng, m, n_l, n_in, low=0.3):
 
 
 def replaced(batch, rng, record=0, scale=1.0):
-    """The batch with one record moved by about scale."""
+    """The batch with one changed record. `scale` is the size of the change."""
     u, dphi, h = (part.copy() for part in batch)
     u[record] += scale * rng.normal(size=u.shape[1])
     dphi[record] *= 1 + 0.2 * scale * rng.uniform(-1, 1, dphi.shape[1])
@@ -79,9 +82,9 @@ def replaced(batch, rng, record=0, scale=1.0):
 
 
 def random_signs(n_in, seed, low=None):
-    """m = 256 saturated records, phi' = 1, 16 units.
+    """Two batches of 256 saturated records with phi' = 1 and 16 units, which differ in record 0.
 
-    Record 0 is replaced. If ``low`` is given, entries are positive from this value on.
+    If ``low`` is given, the entries of h are positive, between ``low`` and 1 in units of the clip.
     """
     rng = np.random.default_rng(seed)
     draw = (lambda k: rng.choice([-1.0, 1.0], (k, n_in))) if low is None else (lambda k: rng.uniform(low, 1, (k, n_in)))
@@ -109,9 +112,9 @@ def test_the_divergence_of_a_matrix_is_the_definition_by_quadrature(alpha):
 @pytest.mark.parametrize("scale", [1e-6, 0.05, 0.3])
 @pytest.mark.parametrize(("m", "n_in"), [(6, 2), (12, 5), (40, 30)])
 def test_the_divergence_of_a_matrix_is_that_of_its_rows_covariances(m, n_in, scale):
-    """The divergence of a matrix is that of its rows' covariances, if they are regular.
+    """If the covariances of all rows are regular, the divergence of a matrix is the sum of the divergences of its rows.
 
-    Then `renyi_gaussian` uses H^T Phi^2 H itself.
+    `renyi_gaussian` computes the divergence of a row from its covariance, H^T Phi^2 H.
     """
     rng = np.random.default_rng(m)
     for alpha in (1.01, 1.3):
@@ -162,7 +165,7 @@ def test_digits_survive_saturated_units():
     u, h = rng.normal(size=(4, 1)), rng.normal(size=(4, 4))
     dphi, dphi2 = np.array([[1], [1e-3], [1e-6], [1e-9]]), np.array([[1], [1e-3], [0.9e-6], [1e-9]])
     got = matrix_renyi((u, dphi, h), (-u, dphi2, h), alpha=1.4, sigma=0.8)
-    # Four independent records in four dimensions: if h is known, the update is (u_i + g_i) phi'_i for each i.
+    # With four independent records in four dimensions, the update determines (u_i + g_i) phi'_i for each record i.
     with mpmath.workdps(80):
         want = mpmath.mpf(0)
         for i in range(4):
@@ -199,7 +202,7 @@ def test_more_inputs_than_records_tell_the_record_apart_at_every_order(m, n_in, 
             assert matrix_renyi(D2, D, alpha=alpha, sigma=sigma) == math.inf
         float32 = [tuple(part.astype(np.float32) for part in batch) for batch in (D, D2)]
         assert matrix_renyi(*float32, alpha=1.01, sigma=sigma) == math.inf
-    # If the record is in the span of the others, the laws have one space, so the divergence is finite at small orders.
+    # If the record is in the span of the others, both laws have the same support. So small orders are finite.
     D2[2][0] = D[2][1] + D[2][2]
     D[2][0] = D[2][1] - 0.5 * D[2][3]
     assert matrix_renyi(D, D2, alpha=1 + 1e-6, sigma=sigma) < math.inf
@@ -218,16 +221,16 @@ def test_the_layers_of_the_paper():
         h2[17] = rng.normal(size=n_in)
         assert matrix_renyi(D, (*D[:2], h2), alpha=1.0001, sigma=0.2) == math.inf
         assert n_in * claimed_column_renyi(alpha=1.0001, n_l=n_l, **bounds(4, m=256, sigma=0.2)) < math.inf
-        # only another label: equality in the theorem on labels
+        # if only a label changes, the bound of the theorem on labels is attained
         flipped = matrix_renyi(D, relabelled(D, 17), alpha=2, sigma=0.2)
         assert flipped == pytest.approx(np.sum((2 * D[0][17]) ** 2) / 0.04, rel=1e-9)
 
 
 @pytest.mark.verifies("ohana2021:prop3-cols")
 def test_units_that_do_not_fire():
-    """A ReLU unit that is 0 for the replaced record under both data sets reveals nothing.
+    """If a ReLU unit is 0 for the replaced record under both data sets, the unit reveals nothing.
 
-    If it is 0 under only one of them, it reveals everything.
+    If the unit is 0 for this record under only one data set, the divergence is infinite.
     """
     rng = np.random.default_rng(10)
     u, dphi, h = some_batch(rng, 4, 1, 6)
@@ -246,9 +249,10 @@ def test_units_that_do_not_fire():
 @pytest.mark.verifies("ohana2021:prop3-cols", "ohana2021:A3")
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 def test_random_saturated_records_against_the_claim(seed):
-    """For random saturated records, the divergences vary from draw to draw, but the claims do not.
+    """For random saturated records, the exact divergence exceeds the claim.
 
-    There are 256 records +-c, with r = 1 and sigma = 0.2.
+    For some sizes, the exact divergence is even infinite. There are 256 records with entries +-c, r = 1 and
+    sigma = 0.2.
     """
     for n_in, alpha, claim in ((32, 8, 50), (128, 2, 50)):
         got = n_in * claimed_column_renyi(alpha=alpha, n_l=16, **bounds(1, m=256, sigma=0.2))
@@ -258,8 +262,8 @@ def test_random_saturated_records_against_the_claim(seed):
         got = n_in * claimed_column_renyi(alpha=alpha, n_l=16, **bounds(1, m=256, sigma=0.2))
         assert got == pytest.approx(claim, abs=0.05)
         assert matrix_renyi(*random_signs(n_in, seed), alpha=alpha, sigma=0.2) == math.inf
-    # For positive inputs with r = 16, the claim is loose if the true value is finite, and finite if the true value is
-    # not.
+    # For positive inputs with r = 16, the claim at order 2 is more than 4 times the true value. At order 8, the claim
+    # is finite, but the true value is infinite.
     D, D2 = random_signs(64, seed, low=0.25)
     claims = [64 * claimed_column_renyi(alpha=a, n_l=16, **bounds(16, m=256, sigma=0.2)) for a in (2, 8)]
     assert matrix_renyi(D, D2, alpha=2, sigma=0.2) < claims[0] / 4
@@ -267,10 +271,10 @@ def test_random_saturated_records_against_the_claim(seed):
 
 
 def test_covariances_that_rounding_cannot_tell_from_singular_have_no_divergence():
-    """Covariances that rounding cannot distinguish from singular ones have no divergence.
+    """If rounding cannot distinguish a covariance from a singular one, the computed divergence is infinite.
 
-    Variances are 2 - 2e-14 in place of 1 at order 2. So S_* is 2e-14 in eight directions. This is less than the
-    rounding error.
+    The variances are 2 - 2e-14 under one law and 1 under the other law. So at order 2, S_* is 2e-14 in eight
+    directions, which is less than the rounding error.
     """
     A = math.sqrt(2 - 2e-14) * np.eye(8)
     assert _row_renyi(A, np.zeros(8), np.eye(8), np.zeros(8), alpha=2, sigma=1.0) == math.inf
@@ -280,9 +284,9 @@ def test_covariances_that_rounding_cannot_tell_from_singular_have_no_divergence(
 
 
 def test_each_record_is_held_against_the_span_by_itself():
-    """Each record is compared with the span on its own.
+    """`leave` compares each row with the span separately.
 
-    A thousand rows that are outside by half of the threshold do not add up to one that leaves the span.
+    If each of a thousand rows is outside the span by half of the threshold, none counts as outside.
     """
     V = np.array([[1.0], [0.0]])
     rows = np.tile([1.0, 0.5 * SPAN_TOLERANCE], (1000, 1))
@@ -292,7 +296,7 @@ def test_each_record_is_held_against_the_span_by_itself():
 
 
 def test_extreme_batches_give_no_nan():
-    """Extreme batches give no nan: the result is at least 0, or inf.
+    """For extreme batches, the divergence is never NaN. It is at least 0, and it can be infinite.
 
     Derivatives and inputs vary over hundreds of powers of ten, and signals are far above the noise.
     """
@@ -356,9 +360,9 @@ def test_the_formula_for_labels_is_the_divergence_and_never_above_that_of_the_no
 
 @pytest.mark.verifies("ohana2021:A2", "ohana2021:prop3-cols")
 def test_the_formula_for_labels_is_the_definition_by_quadrature():
-    """The formula for labels is the definition by quadrature, for three records and two inputs.
+    """The formula for labels agrees with a quadrature of the definition, for three records with two inputs.
 
-    Two records share a line, and a third does not (rank 2 of 3).
+    In the second batch, two of the three records are on one line through 0.
     """
     D, _ = v3()
     D2 = relabelled(D, 1)
@@ -369,7 +373,8 @@ def test_the_formula_for_labels_is_the_definition_by_quadrature():
     want = renyi_in_the_plane(row_law(D, 0, 0.7), row_law(relabelled(D, 0), 0, 0.7), 3)
     got = label_matrix_renyi(2 * D[0][0], *D[1:], record=0, alpha=3, sigma=0.7)
     assert got == pytest.approx(want, rel=1e-10)
-    assert leverages(*D[1:], record=0)[0] == pytest.approx(0.25 / (0.25 + 4), rel=1e-12)  # share 0.5^2 of 0.5^2 + 2^2
+    # the leverage is 0.5^2 / (0.5^2 + 2^2)
+    assert leverages(*D[1:], record=0)[0] == pytest.approx(0.25 / (0.25 + 4), rel=1e-12)
 
 
 def test_a_label_may_move_by_exact_fractions():
@@ -380,10 +385,10 @@ def test_a_label_may_move_by_exact_fractions():
 
 @pytest.mark.verifies("ohana2021:prop3-cols", "ohana2021:prop3-layers", "ohana2021:A2")
 def test_for_labels_the_published_total_is_true_with_as_many_inputs_as_records_and_loose():
-    """For labels, the published total is true with as many inputs as records, and loose.
+    """If only a label changes and there are at least as many inputs as records, the published total holds, but loosely.
 
-    n_0 times Equation 17 exceeds 2 alpha tau_B^2 / sigma^2 if n_0 r >= m. At r = 1 in Table 1's network, the factor is
-    1808 / 256 / 3 = 2.354.
+    n_0 times Equation 17 is at least 2 alpha tau_B^2 / sigma^2 if n_0 r >= m. For Table 1's network and r = 1, the
+    published total is 1808 / 256 / 3 = 2.354 times the bound for labels.
     """
     rng = np.random.default_rng(13)
     layer = bounds(4, m=8, sigma=0.3)
@@ -428,10 +433,10 @@ def tiny(loss, sizes, seed=3):
 
 @pytest.mark.verifies("ohana2021:prop3-cols", "ours:pdfa-labels")
 def test_the_theorem_on_labels_for_two_layers_by_quadrature():
-    """The theorem on labels is attained for two layers, by quadrature.
+    """By quadrature, the bound of the theorem on labels is attained for two layers.
 
-    In the network 1-1-1 with one record, the update (dW^1, dW^2) has two coordinates. Errors far outside the ball
-    change sign with the label. So both layers change by 2 tau_B.
+    In the network 1-1-1 with one record, the update (dW^1, dW^2) has two coordinates. The errors are far
+    outside the ball of radius tau_B, and change sign with the label. So both layers change by 2 tau_B.
     """
     net, B = tiny(ops.squared_error, [1, 1, 1])
     x, tau_B, sigma = np.array([[0.7]]), 0.6, 0.9
@@ -447,8 +452,8 @@ def test_the_theorem_on_labels_for_two_layers_by_quadrature():
         for alpha in (1.3, 2, 4):
             want = label_renyi(alpha=alpha, sigma=sigma, sensitivity=sensitivity)
             assert renyi_in_the_plane(p, q, alpha) == pytest.approx(want, rel=1e-9)
-        # The (epsilon, delta) of this pair: the hockey-stick divergence on the lattice is delta. The boundary loses
-        # digits.
+        # At the epsilon of this pair, the hockey-stick divergence on the lattice is delta. The boundary between
+        # positive and negative values costs digits.
         x_, area = lattice(reach=9, step=0.02)
         to_units = np.linalg.inv(np.linalg.cholesky(q[1]))
         lp = log_density(x_, to_units @ (p[0] - q[0]), to_units @ p[1] @ to_units.T)
@@ -463,9 +468,10 @@ def test_the_theorem_on_labels_for_two_layers_by_quadrature():
 @pytest.mark.verifies("ohana2021:prop3-cols", "ohana2021:A2", "ours:pdfa-labels")
 @pytest.mark.parametrize(("m", "attained"), [(2, True), (3, False)])
 def test_the_theorem_on_labels_for_a_hidden_layer_by_quadrature(m, attained):
-    """The theorem on labels holds for a hidden layer, by quadrature: in 2-1-2 with softmax, dW has two coordinates.
+    """By quadrature, the theorem on labels holds for a hidden layer.
 
-    With two records, each label has its own noise. With three, two inputs do not separate their noise.
+    In the network 2-1-2 with softmax, dW^1 has two coordinates. With two records, the update determines the noisy error
+    of each record, so the bound is attained. With three records, two inputs do not separate the errors.
     """
     net, B = tiny(ops.softmax_cross_entropy, [2, 1, 2])
     x = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.7]])[:m]
@@ -493,9 +499,9 @@ def test_the_theorem_on_labels_for_a_hidden_layer_by_quadrature(m, attained):
 @pytest.mark.verifies("ohana2021:prop3-cols")
 @pytest.mark.parametrize("t", [None, 0.15])
 def test_one_label_moves_the_noise_of_its_own_record_and_nothing_else(t):
-    """One label shifts the noise of its own record, and changes nothing else.
+    """A change of one label has the same effect as a shift of this record's noise, in all layers at once.
 
-    The shift is at most the sensitivity. This is the proof, tested on the rule, in all layers at once.
+    The shift is at most the sensitivity. The proof of the theorem on labels uses this fact.
     """
     net, B = tiny(ops.softmax_cross_entropy, [6, 5, 4, 3])
     rng = np.random.default_rng(14)
@@ -527,9 +533,9 @@ def test_one_label_moves_the_noise_of_its_own_record_and_nothing_else(t):
 @pytest.mark.verifies("ohana2021:prop3-cols", "ohana2021:eq9b")
 @pytest.mark.parametrize("tau_B", [0.1, 0.5, 1, 2])
 def test_how_far_a_label_moves_the_output_layer(tau_B):
-    """A label changes the output layer by at most min(sqrt 2, 2 tau_B) with the softmax error, and this is attained.
+    """A label changes the scaled softmax error by at most min(sqrt 2, 2 tau_B), and some label attains this bound.
 
-    The error is scaled. A ternary error changes by 2 tau_B.
+    A label can change the scaled ternary error by 2 tau_B, if tau_B is at most sqrt 2.
     """
     rng = np.random.default_rng(15)
     limit = label_sensitivity(tau_B=tau_B, hidden=0, top="softmax")
@@ -549,7 +555,7 @@ def test_how_far_a_label_moves_the_output_layer(tau_B):
 
 @pytest.mark.verifies("ohana2021:prop3-cols")
 def test_the_flat_batches_of_one_unit_are_what_they_say():
-    """The flat batches of one unit differ in a record's sign. The laws differ without signal, for any sigma."""
+    """The flat batches of one unit differ in one sign. The divergence of their laws has a closed form."""
     D, D2 = flat([[1, 1], [1, -1], [1, 1]]), flat([[1, 1], [1, -1], [1, -1]])
     for alpha in (1.1, 1.5):
         want = renyi_in_the_plane(row_law(D, 0, 1.0), row_law(D2, 0, 1.0), alpha)
@@ -578,9 +584,10 @@ def test_secret_batches_do_not_rescue_an_update_that_shows_its_records():
 
 @pytest.mark.verifies("ohana2021:A1-eq18", "ohana2021:eq13-index")
 def test_a_column_has_one_deviation_for_every_row_of_the_matrix():
-    """A column has one standard deviation for every row of the matrix: (a_k)_j has j = 1..n_l = 3.
+    """A column has one standard deviation for every row of the matrix, so j = 1..n_l in (a_k)_j.
 
-    Three units read two inputs. Appendix A.1 prints n_{l-1} = 2, and Equation 7 sums over all three.
+    In the example, n_l = 3 units read n_{l-1} = 2 inputs. Appendix A.1 prints n_{l-1} as the last j, but Equation 7
+    sums over all three rows.
     """
     rng = np.random.default_rng(16)
     D = some_batch(rng, 5, 3, 2)

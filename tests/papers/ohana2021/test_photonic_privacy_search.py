@@ -1,7 +1,7 @@
-"""One column of a photonic update: searches against the claims and the corrected bound, and tests of each hypothesis.
+"""One column of a photonic update: searches for pairs above the claims or the corrected bound.
 
-The searches evaluate Equation 7 row by row in their own function (`eq7`). `column_renyi` is also compared with it, and
-test_divergences compares Equation 7 with quadrature.
+We also test that the corrected bound needs each of its hypotheses. The searches evaluate Equation 7 row by row in the
+function `eq7`. A test compares `column_renyi` with `eq7`, and test_divergences compares Equation 7 with quadrature.
 """
 
 import itertools
@@ -29,7 +29,7 @@ SLACK = 1 + 1e-9
 
 
 def eq7(f, a2, f2, a22, alpha, sigma):
-    """Equation 7 for diagonal covariances sigma^2 a2 and sigma^2 a22 and means f, f2, all m times the update's."""
+    """Equation 7 for m times the update: means f and f2, and diagonal covariances sigma^2 a2 and sigma^2 a22."""
     star = alpha * a22 + (1 - alpha) * a2
     if (star <= 0).any():
         return math.inf
@@ -39,7 +39,7 @@ def eq7(f, a2, f2, a22, alpha, sigma):
 
 
 def law(u, dphi, h):
-    """f_j and (a_j)^2 of the only column of h, times m and m^2."""
+    """f_j times m, and (a_j)^2 times m^2, of a batch in which h has only one column."""
     return np.sum(u * dphi * h, axis=0), np.sum((dphi * h) ** 2, axis=0)
 
 
@@ -47,7 +47,10 @@ def law(u, dphi, h):
 
 
 def search(pairs, seed):
-    """Random neighbours within their bounds: the number of pairs, and how often each bound is exceeded."""
+    """For random neighbours within the bounds, count how often the divergence exceeds each claim.
+
+    "signed" counts the pairs with the sign of the proof, a22 >= a2.
+    """
     rng = np.random.default_rng(seed)
     counts = dict.fromkeys(("signed", "signed published", "signed alternative", "published", "alternative"), 0)
     counts["corrected"] = 0
@@ -86,11 +89,13 @@ def test_the_full_search_over_neighbours():
 
 
 def extremes(m, n_l, r, sigma, orders):
-    """Every batch of m records with entries at the ends of their ranges, and every replacement of record 0.
+    """For every extreme pair of batches, yield the exact divergence, whether the proof's sign holds, and the bounds.
 
-    It also returns the largest shift of the mean that each batch allows, along the first unit and along all units.
+    Entries are at the ends of their ranges, and every extreme record replaces record 0. The means shift by the largest
+    allowed amount along the first unit or along all units, or not at all.
     """
-    ends = [np.array(v) for v in itertools.product((1.0, math.sqrt(r)), repeat=n_l)]  # for one record
+    # every extreme value of one record
+    ends = [np.array(v) for v in itertools.product((1.0, math.sqrt(r)), repeat=n_l)]
     others = [np.sum(np.square(rows), axis=0) for rows in itertools.combinations_with_replacement(ends, m - 1)]
     units = [np.eye(n_l)[0], np.ones(n_l) / math.sqrt(n_l)]
     layer = bounds(r, m=m, sigma=sigma)
@@ -157,10 +162,10 @@ def test_the_divergence_of_a_column_is_equation_7_and_its_weighted_variance_move
     "ohana2021:A1-alt",
 )
 def test_the_steps_of_the_proof_hold_one_by_one_for_the_sign_that_it_picks():
-    """The steps of the proof hold one by one for the sign that it chooses: each line of A.1 is above the line before.
+    """For the sign that the proof chooses, each line of A.1 is at least the line before it.
 
-    The logarithms are corrected: a^2 over a'^2, where the paper prints a' in both. For other signs, the first step
-    fails.
+    We correct the logarithms to a^2 / a'^2, because the paper prints a' in numerator and denominator. For the opposite
+    sign, the first step fails.
     """
     rng = np.random.default_rng(5)
     failed = {"first step": 0}
@@ -181,7 +186,7 @@ def test_the_steps_of_the_proof_hold_one_by_one_for_the_sign_that_it_picks():
         assert first <= second * SLACK + 1e-12
         assert second <= claimed_column_renyi_alternative(**a) * SLACK
         assert claimed_column_renyi_alternative(**a) <= claimed_column_renyi(**a) * SLACK
-        # The line in the main text has the mean term n_l times. It is the preprint's Equation 17.
+        # In the main text, the mean term is n_l times as large, as in Equation 17 of the preprint.
         logarithm = claimed_column_renyi(**a) - mean
         if logarithm < math.inf:
             assert claimed_column_renyi(**a, version="preprint") == pytest.approx(n_l * mean + logarithm, rel=1e-9)
@@ -192,9 +197,9 @@ def test_the_steps_of_the_proof_hold_one_by_one_for_the_sign_that_it_picks():
 
 
 def reversed_pair(r, shift=False, n_l=512):
-    """m - 1 records at the floor, and one that changes from sqrt(r) times the floor to the floor.
+    """Two batches of 256 records at the floor. In the first batch, record 0 is at sqrt(r) times the floor.
 
-    The error of this record may be reversed.
+    If `shift` is true, the error of record 0 also changes its sign.
     """
     u = np.zeros((256, n_l))
     u[0, 0] = 1.0 if shift else 0.0
@@ -205,7 +210,7 @@ def reversed_pair(r, shift=False, n_l=512):
 
 
 def in_units_of_the_floor(r, sigma):
-    """`bounds` with tau_h_min = 1 instead of tau_h_max = 1. The batches above satisfy them."""
+    """`bounds` with tau_h_min = 1 instead of tau_h_max = 1. The batches of `reversed_pair` satisfy these bounds."""
     return bounds(r, m=256, sigma=sigma, tau_h_min=1.0, tau_h_max=math.sqrt(r))
 
 
@@ -221,9 +226,9 @@ def in_units_of_the_floor(r, sigma):
     ],
 )
 def test_where_the_published_bound_is_passed_at_the_latest(r, sigma, crossing):
-    """The published bound is exceeded at these orders at the latest, for equal means or a reversed label.
+    """From these orders on, a pair of batches exceeds the published bound.
 
-    For equal means, sigma is so large that the means do not matter. A reversed label shifts the means.
+    A reversed label shifts the means. If sigma is 1e9, the means do not matter.
     """
     D, D2 = reversed_pair(r, shift=True)
     layer = in_units_of_the_floor(r, sigma)
@@ -271,10 +276,10 @@ def test_how_loose_the_logarithm_is_at_order_2(r, ratio):
 
 @pytest.mark.verifies("ohana2021:rem3.1")
 def test_the_worst_column_is_far_below_equation_17():
-    """The worst column is far below Equation 17 at Table 1's largest sigma, r = 4, order 2, 512 rows.
+    """The worst column is far below Equation 17, for Table 1's largest sigma, r = 4, order 2 and 512 rows.
 
-    By Equation 7, no extreme column with equal rows exceeds 1.6162, and some column comes near this value. The means
-    are shifted along one row or all rows. Equation 17 gives 7.5979.
+    By Equation 7, the divergence of an extreme column with equal rows is at most 1.6162, and some column comes near
+    this value. The means shift along one row or all rows. Equation 17 gives 7.5979.
     """
     layer, largest = bounds(4, m=256, sigma=0.2), 0.0
     for high, old, new in itertools.product(range(256), (1.0, 4.0), (1.0, 4.0)):
@@ -289,15 +294,15 @@ def test_the_worst_column_is_far_below_equation_17():
 
 @pytest.mark.verifies("ours:column-bound")
 def test_the_corrected_bound_at_a_small_order_is_172_times_smaller():
-    """The corrected bound at a small order is 172 times smaller: 0.0351587 in place of 6.0354333.
+    """At a small order, the corrected bound is 172 times smaller than the published bound.
 
-    The setting is r = 4, order 2, and no shift of the means.
+    For r = 4, order 2 and no shift of the means, the bounds are 0.0351587 and 6.0354333.
     """
     layer = bounds(4, m=256, sigma=1e9)
     corrected = corrected_column_renyi(alpha=2, n_l=512, **layer)
     assert corrected == pytest.approx(0.0351587, abs=5e-8)
     assert claimed_column_renyi(alpha=2, n_l=512, **layer) == pytest.approx(6.0354333, abs=5e-8)
-    # At a large order, the corrected bound is larger, because only there the published formula is below the true value.
+    # At a large order, the corrected bound is larger, because the published formula is below the true value there.
     layer = bounds(16, m=256, sigma=0.05)
     assert corrected_column_renyi(alpha=16, n_l=512, **layer) > claimed_column_renyi(alpha=16, n_l=512, **layer)
 
@@ -306,7 +311,10 @@ def test_the_corrected_bound_at_a_small_order_is_172_times_smaller():
 @pytest.mark.parametrize("x", [1e-12, 1e-7, 1e-3, 0.0399, 0.0401, 5, 800])
 @pytest.mark.parametrize("alpha", [1.0001, 1.3, 2])
 def test_the_variance_part_keeps_its_digits(x, alpha):
-    """The variance part keeps its digits across the switch from the series to the logarithm, by 60 digits."""
+    """The variance term of the corrected bound is accurate on both sides of the switch from a series to a logarithm.
+
+    We compare the term with 60 digits.
+    """
     r, m = 1 + x, 4
     layer = bounds(1, m=m, sigma=1e200, tau_h_min=1.0, tau_h_max=math.sqrt(r))
     ratio = float(layer["clips"].tau_h_max) ** 2  # the r that the function uses
@@ -321,9 +329,9 @@ def test_the_variance_part_keeps_its_digits(x, alpha):
 
 @pytest.mark.verifies("ours:column-bound")
 def test_a_cap_on_the_order_is_a_cost_of_the_conversion():
-    """A cap on the order costs epsilon in the conversion: with r = 100, orders end at 3.586.
+    """With r = 100, the orders of the corrected bound are below 3.586. This limit increases the converted epsilon.
 
-    Theorem 2 then costs at least 4.45 at delta = 1e-5.
+    At delta = 1e-5, Theorem 2 then adds at least 4.45 to epsilon.
     """
     order = critical_column_order(m=256, clips=clips(100))
     assert order == pytest.approx(3.586, abs=5e-4)
@@ -336,9 +344,10 @@ def test_a_cap_on_the_order_is_a_cost_of_the_conversion():
 
 @pytest.mark.verifies("ours:column-bound")
 def test_the_corrected_bound_is_for_replacing_a_record_not_for_leaving_one_out():
-    """The corrected bound is for replacing a record; if a record is left out, it does not hold.
+    """The corrected bound holds if a record is replaced, but not if a record is left out.
 
-    With r = 1, m = 4 and order 2, four equal records and three of them have the divergence 0.0589. The bound is 0.
+    With r = 1, m = 4 and order 2, the divergence between four equal records and three equal records is 0.0589. The
+    bound is 0.
     """
     exact = column_renyi(flat([[1]] * 4), flat([[1]] * 3), alpha=2, sigma=1)[0]
     assert exact == pytest.approx(0.0589, abs=5e-5)
@@ -348,7 +357,7 @@ def test_the_corrected_bound_is_for_replacing_a_record_not_for_leaving_one_out()
 
 @pytest.mark.verifies("ours:column-bound")
 def test_the_corrected_bound_is_for_the_size_of_the_batch_itself():
-    """The corrected bound is for the size of the batch itself, also for the last batch of an epoch.
+    """In the corrected bound, m must be the size of the actual batch, also for the last batch of an epoch.
 
     The last batch has 240 records. Its divergence is 18.24 at order 80.9, but the bound with m = 256 gives 5.84.
     """
@@ -363,9 +372,10 @@ def test_the_corrected_bound_is_for_the_size_of_the_batch_itself():
 @pytest.mark.verifies("ours:column-bound", "ohana2021:eq14")
 @pytest.mark.parametrize(("shift", "infinite"), [(offset, True), (offset_signed, False)])
 def test_the_corrected_bound_is_for_the_signed_offset(shift, infinite):
-    """The corrected bound is for the signed offset; with the printed offset, it does not hold.
+    """The corrected bound holds with the signed offset, but not with the printed offset.
 
-    Three units are at -nu, and one is far above. The printed offset removes their noise and leaves that of the fourth.
+    The unit is at -nu for three records and far above -nu for the fourth record. The printed offset removes the noise
+    of the first three records.
     """
     nu, c = 0.5, 1.0
     h = np.array([[-nu], [-nu], [-nu], [3.0]])
@@ -381,7 +391,7 @@ def test_the_corrected_bound_is_for_the_signed_offset(shift, infinite):
 @pytest.mark.verifies("ours:column-bound", "ohana2021:eq9c")
 @pytest.mark.parametrize("clamped", [True, False])
 def test_the_corrected_bound_is_for_a_clamped_derivative(clamped):
-    """The corrected bound is for a clamped derivative.
+    """The corrected bound holds only if the derivative is clamped from below.
 
     At z = 3, tanh' of seven records is 0.0099, but the bound assumes at least 0.5.
     """
@@ -426,8 +436,8 @@ def test_the_appendix_bounds_a_column_whose_covariances_are_equal_and_is_attaine
 def test_the_saturated_formula_has_the_form_of_lee_and_kifers_not_its_number():
     """The saturated formula has the form of Lee and Kifer's formula, but not its value.
 
-    A Gaussian release with the column's own noise has this formula. A release with std sigma and all columns is 256
-    times smaller.
+    A Gaussian release of one column with its own noise has the divergence of the saturated formula. A Gaussian release
+    of all columns with std sigma has a divergence that is 256 times smaller.
     """
     m, n, sigma, alpha = 256, 784, 0.2, 3.0
     column = column_sensitivity(m=m, n=n, tau_B=1, gamma_max=1, tau_h_max=1)

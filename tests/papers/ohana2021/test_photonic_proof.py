@@ -1,8 +1,10 @@
 """The proof of Ohana et al. (2021), Proposition 3, line by line (Section 3.3, Appendix A), and its consequences.
 
-Identities and inequalities between the lines use rational arithmetic, in which integer orders make powers rational too.
-Divergences are by quadrature of Definition 2.3. We write q for (phi'_ij h_ik)^2 in units of its floor, so q is in [1,
-r]. The names a2 and a22 stand for the sums of q over the records of D and of D'.
+We test identities and inequalities between the lines in rational arithmetic, with integer orders. We compute
+divergences by quadrature of Definition 2.3. V-3 is a small test vector with recorded digits.
+
+We write q for (phi'_ij h_ik)^2 in units of its floor, so q is in [1, r]. The names a2 and a22 stand for the sums of q
+over the records of D and of D'.
 """
 
 import functools
@@ -40,7 +42,10 @@ PAPER = (784, 512, 512, 10)
 
 
 def renyi_by_quadrature(rows, alpha):
-    """Definition 2.3 for independent rows (mean_p, variance_p, mean_q, variance_q): the product of the integrals."""
+    """The divergence of Definition 2.3 for independent rows (mean_p, variance_p, mean_q, variance_q), by quadrature.
+
+    The integral over all rows is the product of the integrals of single rows.
+    """
     total = 0.0
     for mean_p, v_p, mean_q, v_q in rows:
         tilt = alpha / v_p + (1 - alpha) / v_q  # the integrand is a Gaussian with this precision
@@ -64,9 +69,9 @@ def renyi_by_quadrature(rows, alpha):
 
 
 def rational_batches(count, seed):
-    """Pairs of batches of one unit and one column that differ in record I = 0; phi' and h are rational.
+    """Random pairs of batches with one unit and one column, which differ in record 0, and an order.
 
-    phi' and h may have either sign.
+    phi' and h are rational numbers of any sign.
     """
     rng = Random(seed)
 
@@ -92,10 +97,10 @@ def floored(rng, r, n_l, corners):
 
 @pytest.mark.verifies("ohana2021:prop3-proof-1", "ohana2021:A1-s1", "ohana2021:pre-proof-1")
 def test_the_first_display_is_the_definition_by_quadrature():
-    """The first display is the definition by quadrature: column 0 of V-3 at order 1.2 gives 1.23673979.
+    """The first displayed equation of the proof agrees with a quadrature of the definition.
 
-    With the data sets exchanged, the value is 0.41760082. With the fraction bar as in the preprint's text, over 2
-    sigma^2 alpha a'^2 alone, the values are 1.23723567 and 0.41761011.
+    For column 0 of V-3 at order 1.2, the divergence is 1.23673979. With the data sets exchanged, it is 0.41760082. In
+    the preprint, the fraction bar covers only 2 sigma^2 alpha a'^2, which gives 1.23723567 and 0.41761011.
     """
     D, D2 = v3()
     for P, other, value, preprint in ((D, D2, 1.23673979, 1.23723567), (D2, D, 0.41760082, 0.41761011)):
@@ -115,8 +120,8 @@ def test_the_first_display_is_the_definition_by_quadrature():
 def test_a_floor_of_the_norm_alone_lets_one_record_own_a_column():
     """If only the norm has a floor, one record can determine a column: the divergence is 100, but the claim is 1.5625.
 
-    There are m = 256 records, four columns, norms in [1/2, 1] and a reversed label. By hand, the column changes by 1 *
-    1/2 / m, and its noise has the deviation sigma / m * 1/2.
+    There are m = 256 records, four columns, norms in [1/2, 1] and a reversed label. The mean of the column changes
+    by 1 * 1/2 / m, and its noise has the standard deviation sigma / m * 1/2.
     """
     m, sigma = 256, 0.1
     h = np.array([[0.5, 0, 0, 0]] + [[0, 0.5, 0.5, 0.5]] * (m - 1))
@@ -128,7 +133,7 @@ def test_a_floor_of_the_norm_alone_lets_one_record_own_a_column():
     assert column_renyi((u, dphi, h), (other, dphi, h), alpha=2, sigma=sigma)[0] == pytest.approx(100, rel=1e-9)
     floors = Clips(gamma_min=1, gamma_max=1, tau_h_min=0.5, tau_h_max=1, tau_B=0.5)
     assert claimed_equal_covariances(alpha=2, m=m, sigma=sigma, clips=floors) == pytest.approx(1.5625, rel=1e-12)
-    # The line in the main text has the mean term n_l times, and n_l is 1 here.
+    # The line in the main text multiplies the mean term by n_l, which is 1 here.
     published = claimed_column_renyi(alpha=2, m=m, n_l=1, sigma=sigma, clips=floors)
     assert published == pytest.approx(1.5625 + math.log(m / (m - 3)), rel=1e-12)
 
@@ -137,8 +142,8 @@ def test_a_floor_of_the_norm_alone_lets_one_record_own_a_column():
 def test_the_preprints_bound_is_passed_in_the_order_that_its_proof_leaves_out():
     """The preprint's bound is exceeded in the direction that its proof omits.
 
-    The setting is m = 256, 512 units, r = 4 and equal means. All records are at the lower bounds, except one of D at
-    the upper bounds. In units of the lower bounds, a^2 = 255 + 4 in every row, and a'^2 = 256.
+    The setting is m = 256, 512 units, r = 4 and equal means. All records are at the lower bounds, except one record of
+    D, which is at the upper bounds. In units of the lower bounds, a^2 = 255 + 4 in every row, and a'^2 = 256.
     """
     m, n_l, r = 256, 512, 4
     a2, a22 = m - 1 + r, m
@@ -172,9 +177,10 @@ def test_the_weighted_variance_moves_by_one_record_in_rational_arithmetic():
 
 @pytest.mark.verifies("ohana2021:A1-s3", "ohana2021:prop3")
 def test_the_step_after_the_choice_of_sign_holds_for_that_sign_and_for_no_other():
-    """The step after the choice of sign holds for that sign and no other: S* >= a^2 if the bracket is not negative.
+    """The step after the choice of sign holds only for the chosen sign of the bracket a'^2 - a^2.
 
-    S* < a^2 if the bracket is negative. Orders are integers, and the arithmetic is exact.
+    S* >= a^2 if the bracket is at least 0, and S* < a^2 if the bracket is negative. Orders are integers, and the
+    arithmetic is exact.
     """
     signs = {True: 0, False: 0}
     for D, D2, alpha in rational_batches(500, seed=2):
@@ -182,18 +188,18 @@ def test_the_step_after_the_choice_of_sign_holds_for_that_sign_and_for_no_other(
         star = alpha * a22 + (1 - alpha) * a2
         signs[a22 >= a2] += 1
         assert (star >= a2) is (a22 >= a2)
-        if 0 < a2 <= a22:  # mean and logarithm of the next line are above
+        if 0 < a2 <= a22:  # the mean term and the logarithm of the next line are larger
             assert star / (a2 ** (1 - alpha) * a22**alpha) >= a2**alpha / a22**alpha
     assert min(signs.values()) > 100
 
 
 @pytest.mark.verifies("ohana2021:A1-s3", "ohana2021:A1-s4", "ohana2021:prop3")
 def test_the_digits_of_the_choice_of_sign():
-    """The choice of sign has these digits: the value is 0.10147042 under the sign of the proof.
+    """An example with numbers shows why the sign matters, at order 2 with equal means.
 
-    Four records have equal h, and one of them doubles its own: a^2 = 4, a'^2 = 7, order 2, equal means. The printed
-    logarithm allows 0, and the intended one 0.55961579. Under the other sign, the value is 0.41333929, and it allows
-    -0.55961579.
+    Four records have equal h, and one record doubles its h, so a^2 = 4 and a'^2 = 7. Under the sign of the proof, the
+    divergence is 0.10147042. The printed logarithm gives the bound 0, and the intended logarithm gives 0.55961579.
+    Under the opposite sign, the divergence is 0.41333929, but the intended logarithm gives -0.55961579.
     """
     forward_ = renyi_by_quadrature([(0, 4, 0, 7)], 2)
     backward = renyi_by_quadrature([(0, 7, 0, 4)], 2)
@@ -209,9 +215,9 @@ def test_the_digits_of_the_choice_of_sign():
 
 @pytest.mark.verifies("ohana2021:A1-s5", "ohana2021:prop3-proof-3")
 def test_the_mean_term_in_rational_arithmetic():
-    """A.1's mean term is that of the published Equation 17, in rational arithmetic.
+    """In rational arithmetic, the mean term of A.1 equals the mean term of the published Equation 17.
 
-    The mean term in the main text is n_l times as large; it is the preprint's.
+    The mean term in the main text is n_l times as large, and equals the mean term of the preprint.
     """
     rng = Random(3)
     for _ in range(100):
@@ -233,9 +239,9 @@ def test_the_mean_term_in_rational_arithmetic():
 
 @pytest.mark.verifies("ohana2021:A1-s5")
 def test_the_mean_term_bounds_that_of_every_batch_within_the_floors():
-    """The mean term bounds that of every batch within the floors: sum_j (f_j - f'_j)^2 / a_j^2 <= 4 r / m.
+    """For every batch within the floors, sum_j (f_j - f'_j)^2 / a_j^2 is at most 4 r / m, the printed mean term.
 
-    This holds in units tau_B = 1, for any two records and any other records.
+    We use units with tau_B = 1. The old record, the new record and all other records are random.
     """
     rng = np.random.default_rng(4)
     for trial in range(1000):
@@ -254,7 +260,7 @@ def test_the_mean_term_bounds_that_of_every_batch_within_the_floors():
 def test_the_logarithms_argument_over_all_extreme_batches(m, r):
     """Over all extreme batches, the logarithm's argument a'^2 / a^2 is at most 1 + (r - 1) / m, as in the alternative.
 
-    The printed m / (m + 1 - r) is above it and has no value from r = m + 1 on.
+    The printed argument m / (m + 1 - r) is larger, and it is undefined from r = m + 1 on.
     """
     largest = max(
         (sum(rest) + new) / (sum(rest) + old)
@@ -274,7 +280,7 @@ def test_the_logarithms_argument_over_all_extreme_batches(m, r):
 
 @pytest.mark.verifies("ohana2021:A1-s6", "ohana2021:A1-alt")
 def test_the_digits_of_the_two_logarithms():
-    """The two logarithms have the digits 0.01178796 and 0.01165062 at r = 4, m = 256."""
+    """At r = 4 and m = 256, the published logarithm is 0.01178796, and the alternative logarithm is 0.01165062."""
     layer = bounds(4, m=256, sigma=1e9)
     got = [f(alpha=2, n_l=1, **layer) for f in (claimed_column_renyi, claimed_column_renyi_alternative)]
     assert got == pytest.approx([0.01178796, 0.01165062], abs=5e-9)
@@ -283,9 +289,9 @@ def test_the_digits_of_the_two_logarithms():
 
 @pytest.mark.verifies("ohana2021:A1-alt")
 def test_from_which_order_the_alternative_is_passed():
-    """The alternative is exceeded by the same column of 512 rows, at the latest from order 69.06 on.
+    """In the direction that the proof omits, a column of 512 rows exceeds the alternative from order 69.06 on.
 
-    This is in the other direction. At order 86, the alternative gives 3.0176.
+    At order 86, the alternative gives 3.0176.
     """
 
     def exact(alpha):  # the variances are 259 under P and 256 under Q
@@ -302,9 +308,9 @@ def test_from_which_order_the_alternative_is_passed():
 
 @pytest.mark.verifies("ohana2021:A1-s7", "ohana2021:prop3")
 def test_the_last_line_bounds_every_column_under_the_sign_of_the_proof():
-    """The last line bounds every column under the sign of the proof, on random batches within the floors.
+    """Under the sign of the proof, its last line bounds the divergence of a column of random batches within the floors.
 
-    Rows are in rational arithmetic, and divergences by quadrature.
+    We compute the rows in rational arithmetic, and the divergences by quadrature.
     """
     rng = Random(5)
     for trial in range(60):
@@ -333,10 +339,10 @@ def test_the_last_line_bounds_every_column_under_the_sign_of_the_proof():
 
 @pytest.mark.verifies("ohana2021:A1-s7", "ohana2021:A1-alt", "ohana2021:prop3", "ours:column-bound")
 def test_the_last_line_in_the_other_direction_by_quadrature():
-    """The last line fails in the other direction, by quadrature: the exact value at order 2.33 is 1.97262.
+    """In the other direction, the last line of the proof fails: by quadrature, the divergence is 1.97262 at order 2.33.
 
-    In four records, one changes from 2 to 1. The published bound is 1.21431, and the alternative 0.49019. From order
-    7/3 on, the exact value is infinite. The corrected bound is 1.97262 too.
+    One of four records changes from 2 to 1. The published bound is 1.21431, and the alternative bound is 0.49019. The
+    corrected bound is 1.97262, like the divergence. From order 7/3 on, the divergence is infinite.
     """
     layer = bounds(4, m=4, sigma=1e9)
     exact = renyi_by_quadrature([(0, 7, 0, 4)], 2.33)
@@ -345,7 +351,7 @@ def test_the_last_line_in_the_other_direction_by_quadrature():
     assert got == pytest.approx([1.21431, 0.49019, exact], abs=5e-6)
     assert exact == pytest.approx(1.97262, abs=5e-6)
     assert critical_column_order(m=4, clips=layer["clips"]) == pytest.approx(7 / 3, rel=1e-15)
-    # From this order on, alpha / 7 + (1 - alpha) / 4 <= 0, so the integrand of Definition 2.3 does not decrease.
+    # From this order on, alpha / 7 + (1 - alpha) / 4 <= 0, so the integrand of Definition 2.3 does not fall to 0.
     assert Q(7, 3) / 7 + (1 - Q(7, 3)) / 4 == 0
     D = np.zeros((4, 1)), np.ones((4, 1)), np.array([[2.0], [1], [1], [1]])
     assert column_renyi(D, (*D[:2], np.ones((4, 1))), alpha=2.34, sigma=1)[0] == math.inf
@@ -357,11 +363,11 @@ def test_the_last_line_in_the_other_direction_by_quadrature():
 
 @pytest.mark.verifies("ohana2021:A2", "ohana2021:A3")
 def test_equal_covariances_by_quadrature():
-    """With equal covariances there is no logarithm, and the divergence is the same in both orders, by quadrature.
+    """With equal covariances, the bound has no logarithm, and the divergences of (D, D') and (D', D) are equal.
 
-    Only a label differs. In the first case, all entries are saturated, and the divergence equals epsilon_2 and
-    epsilon_3. In the second case, the floor is at 1/2 of the clip, and only the changed record is above the floor. Then
-    the divergence is 4 / 7 of epsilon_2.
+    We compute the divergences by quadrature. Only a label differs. In the first case, all entries are saturated, and
+    the divergence equals the bounds epsilon_2 and epsilon_3 of A.2 and A.3. In the second case, the floor is 1/2 of the
+    clip, and only the changed record is above the floor. Then the divergence is 4 / 7 of epsilon_2.
     """
     for low, share in ((1.0, 1.0), (0.5, 4 / 7)):
         h = np.array([[1.0], [low], [low], [-low]])
@@ -373,18 +379,18 @@ def test_equal_covariances_by_quadrature():
         back = renyi_by_quadrature([(f2[j, 0], s2[j, 0] ** 2, f[j, 0], s[j, 0] ** 2) for j in (0, 1)], 2.5)
         assert exact == pytest.approx(back, rel=1e-10)
         limit = claimed_equal_covariances(alpha=2.5, **bounds(1 / low**2, m=4, sigma=0.7))
-        # alpha / (2 sigma^2) times 4 / (sum of q), compared with 4 r / m: the share is m / (r sum q) in units of the
-        # clip
+        # The divergence has the factor 4 / (sum of q), with q in units of the clip, and the bound has 4 r / m. So the
+        # share is m / (r times the sum of q).
         assert exact == pytest.approx(share * limit, rel=1e-10)
     assert claimed_saturated(alpha=2.5, m=4, sigma=0.7, tau_B=1) == pytest.approx(2 * 2.5 / (4 * 0.49), rel=1e-12)
 
 
 @pytest.mark.verifies("ohana2021:rem3.1")
 def test_near_order_1_the_logarithm_has_no_limit_where_the_divergence_has_one():
-    """Near order 1, the published bound has no limit, but the divergence has: its limit is 0.01744199.
+    """As the order tends to 1, the published bound tends to infinity, but the divergence tends to 0.01744199.
 
     The setting is r = 4, m = 256 and 512 rows. The limit is the Kullback-Leibler divergence of the worst column. The
-    published bound is 33.19, 304.8 and 3020.7 at orders 1.1, 1.01 and 1.001, and the corrected bound is 0.01745957 at
+    published bound is 33.19, 304.8 and 3020.7 at the orders 1.1, 1.01 and 1.001. The corrected bound is 0.01745957 at
     order 1.001.
     """
 
@@ -405,10 +411,10 @@ def test_near_order_1_the_logarithm_has_no_limit_where_the_divergence_has_one():
 
 @pytest.mark.verifies("ohana2021:prop3-T")
 def test_iterations_and_epochs_at_table_1():
-    """At Table 1, 3165 iterations in place of 15 epochs give 211 times the divergence.
+    """In the setting of Table 1, T = 3165 iterations give 211 times the claimed divergence of T = 15 epochs.
 
-    The epsilon is 194 (sigma = 0.2) to 210 (sigma = 0.01) times as large. A last batch of 240 records costs 256 / 240
-    times as much.
+    The claimed epsilon is 194 (sigma = 0.2) to 210 (sigma = 0.01) times as large. For a last batch of 240 records, the
+    claim is 256 / 240 times as large.
     """
     for sigma, ratio in ((0.2, 194.2), (0.01, 210.1)):
         layer = {"sizes": PAPER, **bounds(1, m=256, sigma=sigma)}
@@ -416,7 +422,7 @@ def test_iterations_and_epochs_at_table_1():
         assert iterations / epochs == pytest.approx(ratio, abs=0.05)
         spent = [claimed_network_renyi(alpha=2, T=T, **layer) for T in (3165, 15)]
         assert spent[0] / spent[1] == pytest.approx(211, rel=1e-12)
-        # At r = 1, the bound of a column is 2 alpha tau_B^2 / (m sigma^2), tau_B = 1. There are n_{l-1} columns.
+        # At r = 1, the bound of a column is 2 alpha tau_B^2 / (m sigma^2), tau_B = 1. Layer l has n_{l-1} columns.
         columns, variance = sum(PAPER[:-1]), Q(str(sigma)) ** 2
         assert spent[1] == pytest.approx(float(15 * columns * 4 / (256 * variance)), rel=1e-12)
     short = claimed_column_renyi(alpha=2, n_l=512, **bounds(1, m=240, sigma=0.2))
@@ -425,7 +431,7 @@ def test_iterations_and_epochs_at_table_1():
 
 @pytest.mark.verifies("ohana2021:prop3-T")
 def test_iterations_do_not_make_the_bound_of_a_column_true():
-    """More iterations do not make the bound of a column true: T updates have 1.97262 T, but the claim is 1.21431 T.
+    """The bound of a column also fails for T updates: their divergence is 1.97262 T, but the claim is 1.21431 T.
 
     In the column of four records, one record changes from 2 to 1. We compute the joint law of the updates with fresh
     noise at order 2.33, by quadrature.
@@ -451,10 +457,10 @@ class Given:
 
 @pytest.mark.verifies("ohana2021:prop3-layers")
 def test_the_divergences_of_layers_add_up():
-    """The divergences of layers add up: in 1-1-1, the two weights of an update of the rule have independent noise.
+    """The divergences of layers add up, because the noises of different layers are independent.
 
-    There are three records, and one is replaced. The divergence of the pair is the sum of the divergences of both
-    layers. Each layer has only one column.
+    In the network 1-1-1, the update has two weights, so each layer has only one column. One of three records is
+    replaced. The divergence of the whole update is the sum of the divergences of the two layers.
     """
     net = mlp([1, 1, 1], ops.tanh, loss=ops.squared_error, rng=np.random.default_rng(6))
     B = feedback.draw(net, law="normal", scale=1.0, rng=np.random.default_rng(7))
@@ -500,7 +506,8 @@ def test_the_guarantee_of_a_network_is_refuted_by_its_first_layer():
     layer = bounds(1, m=2, sigma=100)
     claim = claimed_pdfa_epsilon(delta=1e-5, T=1, sizes=(3, 2, 2), **layer)[0]
     assert claim == pytest.approx(0.152, abs=5e-4)
-    inputs = np.array([[1.0, 1, 1], [1, -1, 1]]), np.array([[-1.0, 1, 1], [1, -1, 1]])  # D, D'
+    # the inputs under D and under D'
+    inputs = np.array([[1.0, 1, 1], [1, -1, 1]]), np.array([[-1.0, 1, 1], [1, -1, 1]])
     seen = np.array([1.0, 0, -1]) / math.sqrt(2)
     rng, hits = np.random.default_rng(10), []
     for x in inputs:
@@ -528,10 +535,10 @@ def delta_by_quadrature(epsilon, mean_p, sd_p, mean_q, sd_q):
 
 @pytest.mark.verifies("ohana2021:prop3-dp", "ours:column-bound")
 def test_a_bound_that_holds_converts_to_an_epsilon_that_holds():
-    """A valid bound converts to a valid epsilon: delta, by quadrature, is below the requested one in both directions.
+    """A valid bound converts to a valid epsilon: by quadrature, delta is at most the requested delta both ways.
 
-    There is one column of one unit, r = 4 and m = 4. The label is reversed, and the record is at its bounds. We apply
-    Theorem 2 to the corrected bound.
+    The example has one column of one unit, r = 4 and m = 4. The record is at its bounds, and its label is reversed. We
+    apply Theorem 2 to the corrected bound.
     """
     for sigma, delta in ((2.0, 1e-2), (6.0, 1e-3)):
         layer = bounds(4, m=4, sigma=sigma)
@@ -540,7 +547,7 @@ def test_a_bound_that_holds_converts_to_an_epsilon_that_holds():
             corrected_column_renyi(alpha=a, n_l=1, **layer) + math.log(1 / delta) / (a - 1) for a in orders.tolist()
         )
         assert epsilon < math.inf
-        old, new = (1.0, sigma * math.sqrt(7 / 4)), (-0.5, sigma)  # in units of the clip: 1 + 3/4 compared with 4/4
+        old, new = (1.0, sigma * math.sqrt(7 / 4)), (-0.5, sigma)  # in units of the clip: a^2 = 1 + 3/4, a'^2 = 4/4
         assert delta_by_quadrature(epsilon, *old, *new) <= delta
         assert delta_by_quadrature(epsilon, *new, *old) <= delta
         assert delta_by_quadrature(0, *old, *new) > delta  # so an epsilon above 0 is needed
@@ -548,9 +555,10 @@ def test_a_bound_that_holds_converts_to_an_epsilon_that_holds():
 
 @pytest.mark.verifies("ohana2021:prop3-dp")
 def test_what_a_cap_on_the_order_costs_the_conversion():
-    """A cap on the order costs epsilon in the conversion: at delta = 1e-5, at least 4.4523 (Theorem 2) or 3.6315.
+    """If orders are below 3.585859, the conversion at delta = 1e-5 adds at least 4.4523 (Theorem 2) to epsilon.
 
-    With r = 100 and m = 256, orders are below 3.585859. The value 3.6315 is for the improved conversion.
+    The improved conversion (canonne2020) adds at least 3.6315. The corrected bound has this limit of orders for r = 100
+    and m = 256.
     """
     order = critical_column_order(m=256, clips=clips(100))
     assert order == pytest.approx(3.585859, abs=5e-7)
@@ -560,11 +568,11 @@ def test_what_a_cap_on_the_order_costs_the_conversion():
 
 @pytest.mark.verifies("ohana2021:rem3.3")
 def test_batches_drawn_at_random_help_noise_that_is_independent():
-    """Random batches help if the noise is independent.
+    """Random batches reduce epsilon if the noise is independent of the data.
 
-    Epsilon is 3.43 with the theorem on sampling, and 1946 without it. The std of the Gaussian noise on the averaged
-    update is 0.9737 times its sensitivity. There are 3165 batches of 256 of 54,000 records. 1946 is rho + 2 sqrt(rho
-    log 1/delta) of a Gaussian.
+    Epsilon is 3.43 with the theorem on sampling, and 1946 without this theorem. The std of the Gaussian noise on the
+    averaged update is 0.9737 times the sensitivity of this update. There are 3165 batches of 256 records out of 54,000.
+    The value 1946 is rho + 2 sqrt(rho log 1/delta).
     """
     kind = {"law": "gaussian", "sensitivity": 1.0, "adjacency": "replace-one", "noise_std": 0.9737}
     spent = [

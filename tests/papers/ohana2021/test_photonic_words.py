@@ -1,4 +1,7 @@
-"""The sentences of Ohana et al. (2021), and the formulas between their numbered equations."""
+"""Claims in the sentences of Ohana et al. (2021), and formulas without a number.
+
+V-11 is a test vector: a 4-3-3-2 tanh network with three records.
+"""
 
 import itertools
 import math
@@ -43,7 +46,7 @@ RESULTS = ROOT / "results" / "ohana2021-table1-paper"
 
 
 def differences(net, x, y, l, step=1e-5):
-    """The gradient of the mean cross-entropy by W[l], by central differences (error about 1e-10)."""
+    """Gradient of the mean cross-entropy with respect to W[l], by central differences (error about 1e-10)."""
     found = np.zeros_like(net.W[l])
     for at in np.ndindex(found.shape):
         losses = []
@@ -60,7 +63,7 @@ def differences(net, x, y, l, step=1e-5):
 
 @pytest.mark.verifies("ohana2021:dp-utility")
 def test_every_private_cell_of_table_1_is_below_its_rows_first():
-    """Every private cell of Table 1 is below its row's first cell.
+    """Every private accuracy in Table 1 is below the accuracy without privacy in the first cell of its row.
 
     We test the smallest and the largest drop of each row. We compute the drops from the digits of the table.
     """
@@ -80,9 +83,10 @@ def test_every_private_cell_of_table_1_is_below_its_rows_first():
 
 @pytest.mark.verifies("ohana2021:dp-impossible")
 def test_what_can_be_inferred_under_differential_privacy_is_bounded_and_not_nothing():
-    """Differential privacy bounds what can be inferred, but not to 0: a guess is right with probability at most 3/4.
+    """Differential privacy limits inference, but does not prevent it.
 
-    Randomised response that gives the true answer with probability 3/4 is (log 3, 0)-DP.
+    Randomised response that gives the true answer with probability 3/4 is (log 3, 0)-DP. A guess of the truth is right
+    with probability at most 3/4, but this is more than 1/2.
     """
     law = {0: (Fraction(3, 4), Fraction(1, 4)), 1: (Fraction(1, 4), Fraction(3, 4))}  # answer's law, given the truth
     assert max(law[0][k] / law[1][k] for k in (0, 1)) == 3
@@ -92,15 +96,16 @@ def test_what_can_be_inferred_under_differential_privacy_is_bounded_and_not_noth
     }
     assert max(right.values()) == Fraction(3, 4) == Fraction(1, 2) + Fraction(1, 2) * Fraction(1, 2)
     apart = hockey_stick(*(np.array(law[k], float) for k in (0, 1)), epsilon=0.0)
-    assert apart == float(2 * max(right.values()) - 1)  # a guess's gain; 0 if and only if epsilon = delta = 0
+    # the gain of the best guess is 0 if and only if epsilon = delta = 0
+    assert apart == float(2 * max(right.values()) - 1)
 
 
 @pytest.mark.verifies("ohana2021:dp-impossible")
 def test_what_others_tell_of_one_person_is_not_bounded():
-    """Differential privacy does not bound what others reveal about a person: 101 people with the same bit answer.
+    """Differential privacy does not limit the information that the answers of other people reveal about a person.
 
-    Their majority is right with probability 0.99999997, by the binomial law. We also sum over all numbers of true
-    answers of five people.
+    If 101 people have the same bit, the majority of their answers is this bit with probability 0.99999997, by the
+    binomial law. For five people, we also enumerate all answers.
     """
 
     def majority(n, truth=Fraction(3, 4)):
@@ -122,14 +127,14 @@ def test_what_others_tell_of_one_person_is_not_bounded():
 
 @pytest.mark.verifies("ohana2021:data-covariance")
 def test_the_covariance_depends_on_the_data_in_pdfa_and_not_in_dp_dfa():
-    """The covariance depends on the data in PDFA, but not in DP-DFA, in layer 2 of V-11.
+    """In layer 2 of V-11, the covariance of the noise depends on the data in PDFA, but not in DP-DFA.
 
-    We compute the update's response to each normal of the noise in turn, on the data and on halved data.
+    We compute the response of the update to each normal sample of the noise, on the data and on halved data.
     """
     net, x, y, B = v11()
 
     class OneNormal:
-        """An rng that returns 0 for all normals except the k-th."""
+        """An rng that returns 1 as the k-th normal sample, and 0 as all other samples."""
 
         def __init__(self, k):
             self.left = k
@@ -163,9 +168,9 @@ def test_the_covariance_depends_on_the_data_in_pdfa_and_not_in_dp_dfa():
 
 @pytest.mark.verifies("ohana2021:risk")
 def test_the_mean_gradient_of_all_minibatches_is_that_of_the_empirical_risk():
-    """The mean gradient of all minibatches is that of the empirical risk, on V-11 with N = 3 and all batches of 2.
+    """The mean over the gradients of all minibatches is the gradient of the empirical risk.
 
-    The targets are vectors, not numbers.
+    We use V-11 with N = 3 records and all batches of 2 records. The targets are vectors, not numbers.
     """
     net, x, y, _ = v11()
     pairs = [bp(net, x[[i, j]], y[[i, j]]) for i, j in itertools.combinations(range(3), 2)]
@@ -180,8 +185,8 @@ def test_the_mean_gradient_of_all_minibatches_is_that_of_the_empirical_risk():
 def test_the_error_is_y_hat_minus_y_for_matching_losses_and_not_for_the_squared_loss_of_a_squashed_output():
     """The error is y_hat - y for matching losses, but not for the squared loss of a squashed output.
 
-    We use central differences by z^L. Softmax with cross-entropy, and identity with squared loss, give y_hat - y;
-    others do not.
+    Softmax with cross-entropy, and identity with squared loss, give y_hat - y. Squared loss of tanh or softmax does
+    not. We compute central differences with respect to z^L.
     """
     z, y, step = np.array([0.3, -1.2, 2.0]), np.array([0.0, 1.0, 0.0]), 1e-6
 
@@ -207,9 +212,9 @@ def test_the_error_is_y_hat_minus_y_for_matching_losses_and_not_for_the_squared_
 
 @pytest.mark.verifies("ohana2021:dfa-parallel")
 def test_one_product_projects_the_error_for_all_layers_at_once():
-    """One product of the stacked matrices with e projects the error for all layers. We split its result by layers.
+    """One product of the stacked matrices with e projects the error for all layers.
 
-    The updates from these projections equal those of DFA to 1e-14.
+    We split the result by layers. The updates from these projections equal the updates of DFA within 1e-14.
     """
     net = mlp([4, 5, 6, 7, 3], ops.tanh, rng=rng(0))
     B = feedback.draw(net, law="normal", scale=1.0, rng=rng(1))
@@ -218,16 +223,16 @@ def test_one_product_projects_the_error_for_all_layers_at_once():
     p = (h[4] - y) @ np.concatenate(B[1:4]).T
     parts = dict(zip((1, 2, 3), np.split(p, [5, 11], axis=1), strict=True))
     dW, _ = dfa(net, x, y, B=B)
-    for l in (1, 2, 3):  # in any order, because no layer reads another layer's result
+    for l in (1, 2, 3):  # the layers can come in any order, because no layer uses the result of a different layer
         dz = parts[l] / np.cosh(z[l]) ** 2
         np.testing.assert_allclose(dW[l], dz.T @ h[l - 1] / 4, rtol=0, atol=1e-14)
 
 
 @pytest.mark.verifies("ohana2021:dfa-archs")
 def test_dfa_on_a_convolutional_network_with_a_skip():
-    """On a convolutional network with a skip, DFA with the transported matrix is backpropagation below the last layer.
+    """On a convolutional network with a skip connection, DFA with B[2] = W[3]^T computes the gradient of layer 2.
 
-    We compare both with differences.
+    Its direction for layer 1 differs from the gradient. We compute gradients by central differences.
     """
     layers = [
         (dense.Conv2d(2, 3, padding="same"), ops.tanh),
@@ -248,7 +253,7 @@ def test_dfa_on_a_convolutional_network_with_a_skip():
 def test_simulated_noise_hides_nothing_from_whoever_has_its_seed():
     """Simulated noise hides nothing if the seed is known: subtracting the noise leaves the noiseless direction.
 
-    The same seed gives the same noise, without the data.
+    Anyone who has the seed can compute the noise without the data.
     """
     net, x, y, B = v11()
     settings = {"B": B, "m": 3, "tau_B": 0.5, "tau_h_min": 0.2}
@@ -265,9 +270,9 @@ def test_simulated_noise_hides_nothing_from_whoever_has_its_seed():
 
 @pytest.mark.verifies("ohana2021:noise-negligible", "ohana2021:exp-notuning")
 def test_the_simulated_device_costs_nothing_that_three_seeds_can_tell():
-    """The simulated device loses no accuracy that three seeds can show. We compare PDFA without privacy with TDFA.
+    """With three seeds, the simulated device loses no accuracy: PDFA without privacy is as accurate as TDFA.
 
-    TDFA is the same rule without the camera. Size and settings are the paper's.
+    TDFA is the same rule without the camera. The runs have the paper's size and settings.
     """
     found = {}
     for rule in ("tdfa", "pdfa", "dfa"):
@@ -278,9 +283,9 @@ def test_the_simulated_device_costs_nothing_that_three_seeds_can_tell():
 
 @pytest.mark.verifies("ohana2021:exp-notuning")
 def test_dfa_and_pdfa_run_with_the_same_settings_but_for_the_device():
-    """DFA and PDFA run with the same settings except for the device. We compare the settings of every cell.
+    """In every column, DFA and PDFA run with the same settings except for the device.
 
-    The printed gaps between the two rows are below a point.
+    The printed accuracies of the two rules differ by less than one point in every column.
     """
     for sigma in COLUMNS:
         one, other = (
@@ -300,7 +305,7 @@ def test_dfa_and_pdfa_run_with_the_same_settings_but_for_the_device():
 def test_bounded_derivatives_are_enough_for_the_sensitivity_and_not_for_the_divergence():
     """Bounded derivatives are enough for the sensitivity, but not for the divergence.
 
-    For tanh, gamma_max = 1 bounds the column's mean. With its gamma_min = 0, equation (17) has no value.
+    For tanh, gamma_max = 1 bounds the mean of the column. Because gamma_min is 0, Equation 17 is infinite.
     """
     assert column_sensitivity(m=256, n=784, tau_B=1.0, gamma_max=1.0, tau_h_max=1.0) == pytest.approx(2 / 256 / 28)
     clips = Clips(gamma_min=ops.tanh.gamma_min, gamma_max=ops.tanh.gamma_max, tau_h_min=1, tau_h_max=1, tau_B=1)
@@ -312,7 +317,7 @@ def test_a_tanh_unit_has_an_infinite_divergence_and_moves_less_than_its_sensitiv
     """A tanh unit has an infinite divergence, but changes by less than its sensitivity.
 
     There is one record, with h = 1, B e = 1 and sigma = 1. P is the law of the column at z = 0, and Q is its law at z =
-    1. There, tanh' is 0.42.
+    1. At z = 1, tanh' is 0.42.
     """
     (f, one), (g, other) = (
         column_law(np.ones((1, 1)), ops.tanh.dphi(np.array([[z]])), np.ones((1, 1)), sigma=1.0) for z in (0.0, 1.0)
@@ -326,10 +331,9 @@ def test_a_tanh_unit_has_an_infinite_divergence_and_moves_less_than_its_sensitiv
 
 @pytest.mark.verifies("ohana2021:iid-noise")
 def test_independent_noise_costs_a_matrix_what_its_columns_cost():
-    """With independent noise, a matrix costs as much as its columns together.
+    """With independent noise, the divergences of the columns of a matrix add up to its divergence.
 
-    784 columns that each change by (2/m) tau_B gamma / 28 change together by (2/m) tau_B gamma. Their divergences add
-    up.
+    If each of 784 columns changes by (2/m) tau_B gamma / 28, the whole matrix changes by (2/m) tau_B gamma.
     """
     m, n, column = 256, 784, Fraction(2, 256 * 28)
     assert column_sensitivity(m=m, n=n, tau_B=1.0, gamma_max=1.0, tau_h_max=1.0) == pytest.approx(
@@ -341,9 +345,9 @@ def test_independent_noise_costs_a_matrix_what_its_columns_cost():
 
 @pytest.mark.verifies("ohana2021:pre-eq15", "ohana2021:pre-eq16")
 def test_the_preprints_bound_on_a_column_is_negative_where_the_activation_is():
-    """The preprint's bound on a column is negative if the activation is: -0.3 for h = -0.3.
+    """If the activation is negative, the preprint's bound on a column is negative: -0.3 for h = -0.3.
 
-    One record's column changes by (2/m) 0.5 0.3 = 0.3.
+    The column of one record (m = 1) changes by (2/m) 0.5 * 0.3 = 0.3.
     """
     u, dphi, h = np.array([[0.5]]), np.ones((1, 1)), np.array([[-0.3]])
     (f, _), (g, _) = (column_law(sign * u, dphi, h, sigma=0.0) for sign in (1, -1))
@@ -355,13 +359,13 @@ def test_the_preprints_bound_on_a_column_is_negative_where_the_activation_is():
 
 @pytest.mark.verifies("ohana2021:A1-s8")
 def test_the_last_line_takes_the_lower_bound_on_the_new_variance():
-    """The last line takes the lower bound on the new variance: a'^2 / (a'^2 - c) falls in a'^2.
+    """The last line of the proof must use the lower bound on a'^2, because a'^2 / (a'^2 - c) decreases in a'^2.
 
-    At the lower bound of a'^2, the value is that of (17). At the upper bound, it is below an attained value.
+    The lower bound gives Equation 17. The upper bound would give less than the ratio that a batch attains.
     """
     m, r = 256, 4
     lower, upper = Fraction(m, m - (r - 1)), Fraction(m * r, m * r - (r - 1))
-    attained = Fraction(m - 1 + r, m)  # a' has one record at the upper bounds, and a has all at the lower bounds
+    attained = Fraction(m - 1 + r, m)  # a' has a record at the upper bounds, and a has none
     assert upper < attained < lower
     clips = Clips(gamma_min=1, gamma_max=1, tau_h_min=0.5, tau_h_max=1, tau_B=1)
     log = claimed_column_renyi(alpha=2, m=m, n_l=1, sigma=1e9, clips=clips)  # n_l alpha / (2 (alpha - 1)) = 1
@@ -374,7 +378,7 @@ def test_the_last_line_takes_the_lower_bound_on_the_new_variance():
 
 @pytest.mark.verifies("ohana2021:exp-tdfa")
 def test_tdfa_is_dfa_with_a_ternary_error_below_the_top():
-    """TDFA is DFA with a ternary error below the top, by loops over records.
+    """TDFA is DFA with a ternary error in all layers below the top layer. We compare it with loops over records.
 
     The error of the top layer stays unchanged.
     """
@@ -394,11 +398,11 @@ def test_tdfa_is_dfa_with_a_ternary_error_below_the_top():
 
 @pytest.mark.verifies("ohana2021:exp-inline")
 def test_how_much_noise_reaches_the_released_average():
-    """The noise on the released average is sigma sqrt(n_l / m), in units of the largest signal.
+    """The noise on the released average has the norm sigma sqrt(n_l / m), in units of the largest signal.
 
-    The value is for saturated inputs. DP-SGD at z = 1 has sqrt(d) / m. The network is 784-512-512-10, m is 256, and we
-    draw the noise once. The norm of 512 normals varies by 3 %, that of 669,706 by 0.1 %. A correct program fails with
-    probability below 1e-5 (seeds are fixed).
+    This norm is for saturated inputs. For DP-SGD with noise multiplier 1, the norm is sqrt(d) / m. The network is
+    784-512-512-10, m is 256, and we draw the noise once. The norm of 512 normal samples varies by 3 %, and the norm of
+    669,706 samples by 0.1 %. With a random seed, a correct program fails with probability below 1e-5.
     """
     net = ARCHITECTURES["ohana2021"](rng=rng(0), dtype=np.float64)
     for l in (1, 2, 3):
@@ -419,9 +423,9 @@ def test_how_much_noise_reaches_the_released_average():
 
 @pytest.mark.verifies("ohana2021:exp-inline")
 def test_dp_sgd_with_so_little_noise_has_an_epsilon_of_hundreds_after_one_step():
-    """DP-SGD with so little noise has an epsilon of hundreds after one step.
+    """If the noise of DP-SGD is 10 % of the largest signal, epsilon is 646 after one step.
 
-    Noise of 10 % of the largest signal is a noise multiplier of 0.0313. The two laws are unit Gaussians at a distance
+    This noise is a noise multiplier of 0.0313. The two laws are unit Gaussians at a distance
     of 1 / 0.0313.
     """
     multiplier = 0.1 * 256 / math.sqrt(669_706)
@@ -431,8 +435,8 @@ def test_dp_sgd_with_so_little_noise_has_an_epsilon_of_hundreds_after_one_step()
     def tail(t):
         return math.erfc(t / math.sqrt(2)) / 2
 
-    # P[loss > epsilon] - e^epsilon Q[loss > epsilon]; the second term by its asymptotic series, because e^epsilon
-    # overflows
+    # Delta is P[loss > epsilon] - e^epsilon Q[loss > epsilon]. We compute the second term by its asymptotic series,
+    # because e^epsilon overflows.
     t = tilt + half
     series = 1 / t - 1 / t**3 + 3 / t**5
     second = math.exp(646.34 - t * t / 2) * series / math.sqrt(2 * math.pi)
@@ -442,9 +446,10 @@ def test_dp_sgd_with_so_little_noise_has_an_epsilon_of_hundreds_after_one_step()
 
 @pytest.mark.verifies("ohana2021:claim-strong")
 def test_what_the_papers_own_formula_says_of_its_most_private_run():
-    """By the paper's own formula, the most private run has epsilon a + 2 sqrt(a c), the minimum over orders.
+    """By the paper's own formula, the most private run of Table 1 has epsilon 5790.77.
 
-    epsilon(alpha) is a alpha + c / (alpha - 1). The setting is that of Table 1 with sigma = 0.2, T = 15 and r = 1.
+    This is a + 2 sqrt(a c), the minimum of epsilon(alpha) = a alpha + c / (alpha - 1) over alpha. The run has
+    sigma = 0.2, T = 15 and r = 1.
     """
     a, c = 15 * (784 + 512 + 512) * 2 / (256 * 0.2**2), math.log(1e5)
     clips = Clips(gamma_min=1, gamma_max=1, tau_h_min=1, tau_h_max=1, tau_B=1)
@@ -455,15 +460,15 @@ def test_what_the_papers_own_formula_says_of_its_most_private_run():
 
 @pytest.mark.verifies("ohana2021:claim-strong")
 def test_one_update_of_the_most_private_run_tells_who_was_in_the_batch():
-    """One update of the most private run reveals who was in the batch: the rows of dW^1 are in the span of the batch.
+    """One update of the most private run reveals who was in the batch: the rows of dW^1 are in the span of its records.
 
-    We use Table 1's network and batch, sigma = 0.2, and least squares. If one record is replaced, the rows are not in
-    the span, so delta is 1 at every epsilon.
+    We use Table 1's network and batch size, sigma = 0.2, and least squares. If one record is replaced, the rows are not
+    in the span, so delta is 1 at every epsilon.
     """
     net = ARCHITECTURES["ohana2021"](rng=rng(0), dtype=np.float64)
     B = feedback.draw(net, law="normal", scale=0.0225, rng=rng(1))
     x, y = rng(2).uniform(size=(257, 784)), np.eye(10)[np.arange(257) % 10]
-    batch_, other = np.arange(256), np.r_[1:257]  # without the last record, or without the first
+    batch_, other = np.arange(256), np.r_[1:257]  # the two batches leave out the last record or the first record
     read = np.clip(x[batch_], -1 / 28, 1 / 28).T
     residuals = []
     for rows in (batch_, other):
@@ -475,7 +480,10 @@ def test_one_update_of_the_most_private_run_tells_who_was_in_the_batch():
 
 
 def ends_of_bp(lr, seed):
-    """Test accuracy of BP, with clips, and also with sigma = 0.2, on embedded images: 15 epochs with batches of 256."""
+    """Test accuracies of BP in percent: without clips, with clips, and with clips and sigma = 0.2.
+
+    We train 15 epochs with batches of 256 on the images that are part of nfa.
+    """
     images = data.load("fashion-mnist-small")
     x, x_test = data.scale_pixels(images.x_train, images.x_test, "standard", np.float32)
     x, x_test = x.reshape(len(x), -1), x_test.reshape(len(x_test), -1)
@@ -495,11 +503,10 @@ def ends_of_bp(lr, seed):
 
 @pytest.mark.verifies("ohana2021:table1-c4")
 def test_what_table_1_prints_of_bp_is_at_a_learning_rate_a_hundredth_of_the_others():
-    """Table 1's BP has a hundredth of the learning rate of the other rules.
+    """In Table 1, BP has a hundredth of the learning rate of the other rules.
 
-    We test the points lost by the clips, and by sigma = 0.2.
-
-    The points are from the digits of the table.
+    We also test the points that a rule loses by the clips, and by sigma = 0.2. We compute the points from the digits of
+    the table.
     """
     digits = {
         "BP": ("88.33", "75.22", "66.78"),
@@ -516,9 +523,10 @@ def test_what_table_1_prints_of_bp_is_at_a_learning_rate_a_hundredth_of_the_othe
 @pytest.mark.nightly
 @pytest.mark.verifies("ohana2021:table1-c4")
 def test_bp_loses_little_to_clips_and_noise_at_the_learning_rate_of_dfa():
-    """At DFA's learning rate of 0.01, BP loses little to clips and noise: 83.2, 80.5, 80.2 %, with one seed.
+    """At DFA's learning rate of 0.01, BP loses little accuracy from clips and noise, with one seed.
 
-    At 1e-4 the accuracies are 63.4, 57.1, 57.1 %, and BP learns little with or without clips.
+    The accuracies are 83.2 % without clips, 80.5 % with clips, and 80.2 % with clips and noise. At a learning rate of
+    1e-4, they are 63.4, 57.1 and 57.1 %, so BP learns little with or without clips.
     """
     assert ends_of_bp(0.01, 1) == pytest.approx([83.2, 80.5, 80.2], abs=1.0)
     assert ends_of_bp(1e-4, 1) == pytest.approx([63.4, 57.1, 57.1], abs=1.0)

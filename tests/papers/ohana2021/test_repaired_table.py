@@ -1,4 +1,4 @@
-"""Table 1 with guarantees: its cells, the noise that they need, its report, and its options."""
+"""The repaired Table 1, with privacy guarantees: its cells and their noise, its report, and its options."""
 
 from dataclasses import replace
 
@@ -38,9 +38,9 @@ def test_cells_are_three_rules_without_privacy_and_under_four_guarantees(scale):
 @pytest.mark.parametrize("rule", ["DFA", "PDFA"])
 @pytest.mark.parametrize("epsilon", ["3", "8"])
 def test_the_demos_runs_stay_within_epsilon_and_use_it_up(protected, rule, epsilon):
-    """The demo's runs stay within epsilon and use it up, by the mechanism of the rule itself on the run's data.
+    """The epsilon of each demo run is at most the target and at least 0.998 times the target.
 
-    Rate, sizes and clips are the run's own.
+    We count this epsilon with the rule's mechanism, and with the sampling rate, sizes and clips of the run.
     """
     settings = table1_repaired.settings(rule, protected, epsilon, scale="demo", seed=1)
     parts = prepare(settings)
@@ -63,7 +63,7 @@ def test_noise_is_rounded_up(value, rounded):
 
 
 def rows():
-    """Rows with costs that a test can compute by hand: 86 without privacy, and one point less in every further row."""
+    """Rows with simple accuracies: 86 % without privacy, and one point less in each further row of a rule."""
     cells = REPAIRED.cells("paper", [1])
     return [dict(cell.key) | {"ours": 86.0 - place % 5, "paper": None} for place, cell in enumerate(cells)]
 
@@ -112,7 +112,7 @@ def test_the_command_refuses_a_bad_variant_in_a_sentence(arguments, capsys, tmp_
 
 @pytest.fixture
 def tiny_table(tmp_path, monkeypatch):
-    """The repaired table with runs on the tiny data that take a second."""
+    """The repaired table with short runs on tiny data."""
     path = write_data(tmp_path / "tiny.npz")
     counted = {"adjacency": "replace-one", "delta": 1e-3, "rule": "pdfa_isotropic", "rule_settings": {"s": 0.3}}
 

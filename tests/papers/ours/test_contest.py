@@ -1,4 +1,4 @@
-"""The comparison by protocol.md: search, choice, runs and report. No trial uses a test image."""
+"""The comparison that protocol.md describes: search, choice, runs and report. No trial uses a test image."""
 
 import re
 from dataclasses import replace
@@ -68,11 +68,11 @@ def test_every_search_has_as_many_trials_seeds_and_epochs(scale):
 
 @pytest.mark.verifies("ours:search")
 def test_values_are_drawn_by_their_laws_and_shared_by_the_rules():
-    """Values are drawn by their laws, and the rules share them.
+    """The values of trials follow their laws, and DP-SGD and joint DFA try the same values of the shared settings.
 
-    The test has 600 draws for each of seven laws: Kolmogorov-Smirnov for continuous values and chi-square for discrete
-    values. Each false alarm has probability 1e-6. If a distribution function is off by 1/5 at some point, the test
-    misses this with probability below 1/50.
+    For each of seven laws, we test 600 samples. We use a Kolmogorov-Smirnov test for continuous values, and a
+    chi-square test for discrete values. A false alarm of one test has probability 1e-6. If a distribution function is
+    off by 1/5 at some point, the test misses this with probability below 1/50.
     """
     every = [(number, trial) for number in range(1, 76) for trial in range(8)]
 
@@ -116,7 +116,7 @@ def test_the_best_of_the_first_rung_go_on_and_the_best_mean_wins():
     search = Search("paper", "mnist", "dp-sgd", 3, 2)
     first = [0.5, 0.7, 0.1, 0.8, 0.7, 0.2, 0.3, 0.4]
     done = records({search.name(f"trial{trial}", 1): accuracy for trial, accuracy in enumerate(first)})
-    assert search.ranked(done) == [3, 1]  # of two trials with 0.7, the smaller number
+    assert search.ranked(done) == [3, 1]  # of trials 1 and 4 with the accuracy 0.7, trial 1 has the smaller number
     second = {("best1", 2): 0.6, ("best1", 3): 0.6, ("best2", 2): 0.7, ("best2", 3): 0.71}
     for cell in search.second_rung():
         assert cell.known({}) is cell
@@ -126,12 +126,12 @@ def test_the_best_of_the_first_rung_go_on_and_the_best_mean_wins():
     for winner in search.winner(SEEDS):
         assert winner.known(done) is winner
     done |= records({search.name(*one): accuracy for one, accuracy in second.items()})
-    assert search.won(done) == 1  # the means are .667 and .703
+    assert search.won(done) == 1  # the mean accuracies are .667 and .703
     for number, winner in enumerate(search.winner(SEEDS), start=1):
         assert winner.known(done).settings == search.settings(1, 10 + number, winner=True)
         assert winner.known(done).settings.seed == 210 + number
     done |= records({search.name("best1", 3): 0.7 + 0.01})
-    assert search.won(done) == 1  # both means are .7033 up to rounding
+    assert search.won(done) == 1  # both mean accuracies are .7033 up to rounding
     done |= records({search.name("best1", 3): 0.8})
     assert search.won(done) == 3
 
@@ -154,7 +154,7 @@ def test_a_run_that_follows_keeps_its_folder_of_data_and_its_choice_of_kernels()
 
 @pytest.fixture
 def short(monkeypatch):
-    """The demo with one search of one rule, which is six runs."""
+    """The demo with only one search of one rule. It has six runs."""
     known = CONTEST.scales["demo"]
     few = {"searches": 1, "rank": [{"rules": ["dp-sgd"], "targets": ["fashion-mnist-small"], "epsilons": [3]}]}
     monkeypatch.setitem(CONTEST.scales, "demo", known | few | {"trials": 2, "best": 2})
@@ -163,9 +163,10 @@ def short(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.verifies("ours:contest", "ours:search")
 def test_a_search_that_is_stopped_and_continued_gives_the_same_records(short, tmp_path):
-    """A search that is stopped and continued gives the same records; no record contains results on test images.
+    """A search that we stop and continue gives the same records as an uninterrupted search.
 
-    It is stopped after one run of each part.
+    We stop the search once in each of its three parts: trials, best trials and winner. Only records of the winner
+    contain results on test images.
     """
     whole = reproduce(contest.EXPERIMENT, seeds=2, out=tmp_path / "whole")
     for after in (1, 3, 5):
@@ -195,9 +196,9 @@ def test_a_search_that_is_stopped_and_continued_gives_the_same_records(short, tm
 @pytest.mark.verifies("ours:contest", "ours:search")
 @pytest.mark.parametrize("scale", SCALES)
 def test_the_committed_records_are_of_these_runs_and_those_of_a_search_have_no_test_image(scale):
-    """The committed records are of these runs, and those of a search have no results on test images.
+    """Each committed record belongs to a run of the contest, and records of a search have no results on test images.
 
-    This covers all finished runs. Each has the settings that follow from the records before it.
+    Each run has the settings that follow from the earlier records.
     """
     found = {record["cell"]: record for record in of_files.in_folder(ROOT / "results" / f"ours-contest-{scale}")}
     every = {cell.name: cell.known(found) for cell in cells(scale)}
@@ -222,7 +223,7 @@ def test_a_part_of_a_search_and_fewer_epochs_are_refused(short, tmp_path):
         reproduce(contest.EXPERIMENT, epochs=1, out=tmp_path)
 
 
-# --- The report.
+# --- The report
 
 
 def row(rule, means, epsilon="3"):
@@ -233,9 +234,9 @@ def row(rule, means, epsilon="3"):
 
 @pytest.mark.verifies("ours:contest")
 def test_the_intervals_are_over_searches_and_the_differences_are_paired():
-    """The intervals are over searches, and the differences are paired.
+    """The intervals of the report are over searches, and its differences are paired by search.
 
-    The oracle is Student's intervals of SciPy, for one sample and for related samples.
+    We compare them with SciPy's intervals of Student for one sample and for related samples.
     """
     ours, base = [83.0, 84.5, 82.0, 83.5, 84.0], [85.0, 85.5, 84.0, 85.5, 85.0]
     rows = [row(contest.BASE, dict(enumerate(base, 1))), row("joint DFA", dict(enumerate(ours, 1)))]
@@ -262,7 +263,7 @@ def test_a_searchs_mean_is_that_of_its_seeds():
     assert (found["s a run"], found["MB a step"]) == ("48", "20")
 
 
-# --- The protocol.
+# --- The protocol
 
 
 @pytest.mark.verifies("ours:contest")
@@ -286,10 +287,7 @@ def test_the_protocol_has_the_numbers_of_the_file():
 
 @pytest.mark.verifies("ours:contest")
 def test_the_protocol_has_the_ranks_of_the_file_with_their_runs():
-    """The protocol has the file's ranks with their runs, and core-hours that follow from runs and seconds.
-
-    The core-hours are exact to a tenth of an hour.
-    """
+    """For each rank in contest.toml, the table in protocol.md states the correct number of runs."""
     lines = re.findall(r"(?m)^\| (\d) \| .* \| (\d+) \| ([\d.]+) \| ([\d.]+) \|$", PROTOCOL)
     earlier, total, one = set(), 0, PAPER["trials"] + PAPER["best"] * PAPER["further"] + PAPER["seeds"]
     for (number, runs, _, _), rank in zip(lines, PAPER["rank"], strict=True):
@@ -311,7 +309,10 @@ def test_the_first_search_of_a_rank_comes_before_its_second():
 
 
 def test_the_hours_of_the_protocol_add_up():
-    """The hours of the protocol add up: six values, each rounded to a tenth, are off by less than 0.3 in total."""
+    """In the protocol's table of hours, each running total is the sum of the hours up to its row.
+
+    Each of the six values is rounded to a tenth of an hour, so a sum can differ from the total by up to 0.3 hours.
+    """
     lines = re.findall(r"(?m)^\| \d \| .* \| \d+ \| ([\d.]+) \| ([\d.]+) \|$", PROTOCOL)
     sums = np.cumsum([float(hours) for hours, _ in lines])
     assert sums == pytest.approx([float(told) for _, told in lines], abs=0.3)

@@ -1,4 +1,4 @@
-"""The comparison at equal epsilon: the draws, the meaning of a step, the choice, and the epsilon of the runs."""
+"""The comparison at equal epsilon: laws of the trials, the setting `step`, chosen settings, and epsilon of the runs."""
 
 import json
 import math
@@ -21,11 +21,11 @@ NAMES = [f"{contest.run.get('architecture', 'cnn')}-{rule}" for contest, rule in
 @pytest.mark.verifies("ours:trials")
 @pytest.mark.parametrize(("contest", "rule"), RULES, ids=NAMES)
 def test_trials_are_drawn_within_their_ranges_by_their_laws(contest, rule):
-    """Trials are drawn within their ranges by their laws.
+    """The values of trials follow their laws and lie within their ranges.
 
-    The test has 400 draws for each of at most six laws: Kolmogorov-Smirnov for continuous values and chi-square for
-    discrete values. Each false alarm has probability 1e-6. If a distribution function is off by 1/5 at some point, the
-    test misses this with probability below 1/50.
+    For each of at most six laws, we test 400 samples. We use a Kolmogorov-Smirnov test for continuous values, and a
+    chi-square test for discrete values. A false alarm of one test has probability 1e-6. If a distribution function is
+    off by 1/5 at some point, the test misses this with probability below 1/50.
     """
     drawn = [contest.draw(rule, trial) for trial in range(400)]
     laws = contest.laws(rule)
@@ -48,10 +48,10 @@ def test_trials_are_drawn_within_their_ranges_by_their_laws(contest, rule):
 @pytest.mark.verifies("ours:equal-epsilon")
 @pytest.mark.parametrize(("contest", "rule"), STEPS, ids=[f"{contest.file}-{rule}" for contest, rule in STEPS])
 def test_a_step_is_what_all_records_at_their_bound_would_make(contest, rule):
-    """The step of a trial is the update if all records were at their bound.
+    """The value `step` of a trial is the size of the update if all records are at their bound.
 
-    The rule's mechanism states the change of the mean from one record. The step is lr times this change times the batch
-    size.
+    The rule's mechanism states how much one record can change the mean. `step` is this change times the batch size
+    times lr.
     """
     values = contest.draw(rule, 3)
     run = contest.settings(rule, values, epsilon=3, dataset="fashion-mnist-small", epochs=1, seed=1)
@@ -115,9 +115,9 @@ def test_whole_runs_have_the_best_finalist_and_shorter_ones_the_best_trial(conte
 @pytest.mark.verifies("ours:finalists")
 @pytest.mark.parametrize(("contest", "rule"), RULES, ids=NAMES)
 def test_half_the_length_is_half_the_step_or_twice_the_regularisation(contest, rule):
-    """The factor 0.5 gives half the learning rate, or twice the regularisation.
+    """The factor 0.5 halves the learning rate of rules with steps, or doubles the regularisation of all other rules.
 
-    Only rules with steps have a learning rate. Nothing else changes, except the noise that the rule needs.
+    The remaining settings do not change, except the noise that the rule needs.
     """
     values = contest.draw(rule, 2)
     half = contest.lengthened(values, 0.5)
@@ -142,7 +142,7 @@ def test_the_best_are_chosen_by_the_last_accuracy_on_images_held_out(tmp_path):
     for trial, accuracies in enumerate([(0.5, 0.7), (0.9, 0.1), (0.6, 0.61)]):
         for seed, accuracy in enumerate(accuracies, start=1):
             _write(tmp_path, f"dp-sgd-trial{trial}-epsilon3-seed{seed}", accuracy)
-    assert tuning.best(tmp_path, "dp-sgd", 3, plain) == [(2, 1.0), (0, 1.0), (1, 1.0)]  # the means are .605, .6, .5
+    assert tuning.best(tmp_path, "dp-sgd", 3, plain) == [(2, 1.0), (0, 1.0), (1, 1.0)]  # mean accuracies .605, .6, .5
     for trial, accuracy in enumerate([0.603, 0.7, 0.1]):
         _write(tmp_path, f"dp-sgd-trial{trial}x0.5-epsilon3-seed1", accuracy)
     ahead = tuning.best(tmp_path, "dp-sgd", 3, [*plain, *((trial, 0.5) for trial in range(3))])
@@ -152,7 +152,7 @@ def test_the_best_are_chosen_by_the_last_accuracy_on_images_held_out(tmp_path):
 
 
 def test_the_interval_is_students():
-    """The interval is Student's, by the quantile in Gosset's own tables: 4.303 for two degrees of freedom."""
+    """The interval uses Student's quantile, which is 4.303 for two degrees of freedom in Gosset's tables."""
     assert half_width([1.0, 2.0, 3.0]) == pytest.approx(4.3027 / math.sqrt(3), rel=1e-4)
 
 

@@ -22,17 +22,17 @@ SEEDS, EPSILONS = [1, 2, 3], (1, 3, 8)
 
 
 def accuracies(folder, epsilon=3, dataset="fashion-mnist"):
-    """{rule: test accuracies in percent, one for each seed}"""
+    """Return {rule: list of test accuracies in percent, one for each seed}."""
     found = {record["cell"]: record for record in records.in_folder(folder)}
     names = {
         rule: [f"{dataset}-{rule}-epsilon{epsilon}-seed{seed}" for seed in SEEDS]
-        for rule in DENSE.rules  # one rule per row
+        for rule in DENSE.rules  # in the order of the table
     }
     return {rule: [100 * found[name]["test_accuracy"] for name in own] for rule, own in names.items()}
 
 
 def in_words(folder, epsilon=3, dataset="fashion-mnist"):
-    """{rule: (mean, half of Student's interval)} with two digits"""
+    """Return {rule: (mean accuracy, half of Student's interval)} in percent with two digits."""
     own = accuracies(folder, epsilon, dataset).items()
     return {rule: (round(statistics.fmean(a), 2), round(half_width(a), 2)) for rule, a in own}
 
@@ -102,7 +102,7 @@ def test_the_means_and_intervals_on_mnist():
 @pytest.mark.verifies("ours:equal-epsilon")
 @pytest.mark.parametrize("k", range(len(SEEDS)))
 def test_what_is_said_of_the_order_on_mnist(k):
-    """The text on the order on MNIST agrees with the runs, seed by seed, at epsilon 1, 3 and 8."""
+    """The ledger's text about the order of the rules on MNIST agrees with each seed at epsilon 1, 3 and 8."""
     one = {rule: own[k] for rule, own in accuracies(PAPER, 1, "mnist").items()}
     assert max(one, key=one.get) == "dp-sgd"
     assert one["dp-sgd"] - one["joint-dfa"] < 1.9
@@ -138,11 +138,12 @@ def test_the_small_table():
 @pytest.mark.verifies("ours:equal-epsilon")
 @pytest.mark.parametrize("k", range(len(SEEDS)))
 def test_what_is_said_of_the_order(k):
-    """The text on the order agrees with the runs, seed by seed, at epsilon 1, 3 and 8."""
+    """The ledger's text about the order of the rules on Fashion-MNIST agrees with each seed at epsilon 1, 3 and 8."""
     one, three, eight = ({rule: own[k] for rule, own in accuracies(PAPER, epsilon).items()} for epsilon in EPSILONS)
     bounded = ("dp-dfa", "pdfa", "dp-ulr")
-    # DP-SGD is first. The joint clip is second among the networks, less than 1.6 points less accurate. The optical
-    # rule is less than 3 points less accurate at epsilon 1, and less than 2.5 points at epsilon 3 and 8.
+    # DP-SGD is the most accurate rule. Among the other networks, joint DFA is the most accurate, and it loses less than
+    # 1.6 points to DP-SGD. The optical rule, joint PDFA, loses less than 3 points at epsilon 1, and less than 2.5
+    # points at epsilon 3 and 8.
     for of, rest in ((one, ("gradient",)), (three, ("gradient",)), (eight, ())):
         assert max(of, key=of.get) == "dp-sgd"
         assert of["joint-dfa"] > max(
@@ -151,7 +152,7 @@ def test_what_is_said_of_the_order(k):
         assert of["dp-sgd"] - of["joint-dfa"] < 1.6
         assert of["dp-sgd"] - of["joint-pdfa"] < (3.0 if of is one else 2.5)
         assert min(of["joint-dfa"], of["joint-pdfa"]) > max(of[rule] for rule in bounded)
-    # At epsilon 1, noise in the gradient of one layer is as accurate as the joint clip, within 0.7 points.
+    # At epsilon 1, noise in the gradient of a single layer is as accurate as joint DFA, within 0.7 points.
     assert abs(one["gradient"] - one["joint-dfa"]) < 0.7
 
 
@@ -207,9 +208,9 @@ def test_what_the_screen_gained_and_lost():
 
 @pytest.mark.verifies("ours:finalists")
 def test_the_best_finalists_and_that_five_epochs_did_not_foretell_them():
-    """At epsilon 3, the best finalist after whole runs is the first one after five epochs for only two rules.
+    """At epsilon 3, the best finalist of the whole runs was also the best after five epochs for only two rules.
 
-    The two rules are noise on the output and on the objective. We compare held-out accuracies of the best of six whole
+    These two rules add noise to the output or to the objective. We also compare the best held-out accuracy of six whole
     runs at each epsilon.
     """
     found = {record["cell"]: record for record in records.in_folder(FINALISTS)}
@@ -239,7 +240,7 @@ def test_the_best_finalists_and_that_five_epochs_did_not_foretell_them():
             if "noise_std" in one:  # objective perturbation has a curve instead
                 ratios.append(one["noise_std"] / three["noise_std"])
     assert (round(min(ratios), 1), round(max(ratios), 1), len(ratios)) == (2.0, 2.7, 60)
-    # At epsilon 1, a third of the step is better for all rules except one, by up to five points.
+    # At epsilon 1, a third of the value `step` is better than the whole for all rules except one, by up to five points.
     assert {rule: own[0] for rule, own in lengths.items()} == dict.fromkeys(DENSE.rules, 0.33) | {"gradient": 1.0}
     longer = {}
     for rule in ("dp-sgd", "joint-dfa", "joint-pdfa"):
@@ -252,9 +253,9 @@ def test_the_best_finalists_and_that_five_epochs_did_not_foretell_them():
 
 @pytest.mark.verifies("ours:cnn-trials")
 def test_the_trials_on_the_convolutional_network():
-    """The trials on the convolutional network have these best and median accuracies of eight.
+    """Each rule has the recorded best and median accuracy of its eight trials on the convolutional network.
 
-    For the joint clip, small feedback was best: the smallest drawn, or the next.
+    For the rules with a joint clip, the best trial has the smallest or second smallest feedback scale.
     """
     found = {record["cell"]: tuning.held_out_accuracy(None, record) for record in records.in_folder(CNN_TRIALS)}
     of = {rule: [found[f"{rule}-trial{trial}-epsilon3-seed1"] for trial in range(8)] for rule in CNN.rules}
@@ -274,7 +275,8 @@ def test_the_trials_on_the_convolutional_network():
 def test_the_table_on_the_convolutional_network():
     """The table on the convolutional network has means of three seeds and differences from DP-SGD.
 
-    Means are in percent. Each has half of Student's 95 % interval, and the differences are paired.
+    The means are in percent, and the differences are paired. Each mean or difference comes with half of Student's 95 %
+    interval.
     """
     found = {record["cell"]: 100 * record["test_accuracy"] for record in records.in_folder(CNN_PAPER)}
     of = {rule: [found.pop(f"fashion-mnist-{rule}-epsilon3-seed{s}") for s in SEEDS] for rule in CNN.rules}

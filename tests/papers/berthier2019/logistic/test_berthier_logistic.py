@@ -1,4 +1,4 @@
-"""Berthier (2019, Section 4.6), logistic regression: data, network, objective, and the runs of Figures 10 and 11."""
+"""Logistic regression of Berthier (2019, Section 4.6): data, network, objective, and Figures 10 to 12."""
 
 import bz2
 import gzip
@@ -32,7 +32,10 @@ PACKED = {"": bytes, ".bz2": bz2.compress, ".gz": gzip.compress}
 
 
 def write_epsilon(folder, text=None, ending="", n=2000, d=2000):
-    """A file with the name and form of epsilon. Record i has the features 1 and 2000."""
+    """Write a file with the name and format of the data set epsilon.
+
+    Each record has values only for its first and last feature.
+    """
     if text is None:
         text = "".join(f"{'+' if i % 3 else '-'}1 1:{i / 4000:.8f} {d}:-0.25 \n" for i in range(n))
     (folder / "epsilon").mkdir(exist_ok=True)
@@ -99,7 +102,7 @@ def test_a_file_of_another_form_gets_one_sentence(tmp_path, text, sentence):
 @pytest.mark.parametrize("ending", [".gz", ".bz2"])
 @pytest.mark.parametrize("damage", [lambda whole: whole[:-2000], lambda whole: whole[:40] + b"\xff" * 99 + whole[139:]])
 def test_a_packed_file_that_is_damaged_gets_one_sentence(tmp_path, ending, damage):
-    """A damaged packed file, cut short or with a hole, gets one sentence."""
+    """If a compressed file is cut short or partly overwritten, the error is one sentence."""
     write_epsilon(tmp_path, ending=ending)
     path = tmp_path / "epsilon" / f"epsilon_normalized{ending}"
     path.write_bytes(damage(path.read_bytes()))
@@ -109,10 +112,12 @@ def test_a_packed_file_that_is_damaged_gets_one_sentence(tmp_path, ending, damag
 
 @pytest.mark.verifies("berthier2019:exp4.6")
 def test_the_law_of_the_stand_in():
-    """The stand-in for epsilon has the documented law: norms are 1 to 1e-4, and classes are balanced within 5 sd.
+    """The stand-in for the data set epsilon follows its documented law.
 
-    The classes' means are 2 a / sqrt(d + a^2) apart, within 5 sd. The squared distance of the training means contains
-    noise of 4 d / n. So we measure the distance on the test half, because its noise is independent.
+    All norms are 1 within 1e-4. The share of each class is 1/2 within 5 standard deviations. The means of the two
+    classes are 2 a / sqrt(d + a^2) apart, also within 5 standard deviations. If we squared the difference of the
+    training means, its noise would add 4 d / n. So we multiply this difference by the difference of the test means,
+    which has independent noise.
     """
     stand_in = data.load("epsilon-stand-in")
     for x, y in ((stand_in.x_train, stand_in.y_train), (stand_in.x_test, stand_in.y_test)):
@@ -138,9 +143,9 @@ def test_labels_become_0_and_1(labels):
 
 @pytest.mark.verifies("berthier2019:exp4.6")
 def test_the_loss_is_the_printed_one_and_a_label_of_minus_one_would_break_it():
-    """The loss is the printed one: -y log s(z) - (1 - y) log s(-z) by hand. A label of -1 would break it.
+    """The loss equals the printed formula -y log s(z) - (1 - y) log s(-z) with the sigmoid s.
 
-    With y = -1, the term at z = -50 is -50, and at z = 1 it is 2.31326.
+    The formula is wrong for labels of -1. With y = -1, it gives a loss of -50 at z = -50, and of 2.31326 at z = 1.
     """
     s = lambda z: 1 / (1 + math.exp(-z))  # noqa: E731
     for z, y in ((0.3, 0), (0.3, 1), (-4.0, 1), (30.0, 1)):
@@ -158,9 +163,9 @@ def without_bias(n_out=2):
 
 @pytest.mark.parametrize("n_out", [1, 2])
 def test_layers_without_a_bias(n_out):
-    """A layer without a bias gives correct matrix products, gradients, and clips by each example's norm.
+    """Layers without a bias compute correct outputs and gradients, and DP-SGD clips each example's gradient correctly.
 
-    The gradient is compared with central differences.
+    We compare the gradient with central differences.
     """
     net = without_bias(n_out)
     rng = np.random.default_rng(1)
@@ -201,7 +206,7 @@ def test_one_output_tells_two_classes_apart():
 
 @pytest.fixture
 def tiny(tmp_path):
-    """20 + 10 records of 6 features in two classes."""
+    """A file of 20 training and 10 test records with 6 features and two classes, and its arrays."""
     rng = np.random.default_rng(7)
     x, y = rng.standard_normal((30, 6)), np.arange(30) % 2
     np.savez(tmp_path / "two.npz", x_train=x[:20], y_train=y[:20], x_test=x[20:], y_test=y[20:])
@@ -218,13 +223,15 @@ def regression(dataset, **changed):
 @pytest.mark.verifies("berthier2019:exp4.6", "berthier2019:alg1")
 @pytest.mark.parametrize("clipped", [True, False])
 def test_a_run_is_the_algorithm_on_the_printed_objective(tiny, tmp_path, clipped):
-    """A run is the algorithm on the printed objective: after every epoch, the record has the objective computed here.
+    """A run is the printed algorithm on the printed objective.
 
-    We compute it from the iterates of the algorithm and the formula of section 4.6.1.
+    After every epoch, the record of the run contains the value of the objective. The test computes this value from
+    the algorithm's iterates and the formula of Section 4.6.1.
     """
     dataset, x, y = tiny
     own = {"sigma": 0.3, "ridge": 0.05, "L": 0.4, "ridge_clipped": clipped}
-    record = run(regression(dataset, rule_settings=own, kernels=False), tmp_path / "out")  # as in the loop below
+    # without kernels, because the computation below also uses plain NumPy
+    record = run(regression(dataset, rule_settings=own, kernels=False), tmp_path / "out")
 
     def grad(theta, i):
         bare = (1 / (1 + math.exp(-x[i] @ theta)) - y[i]) * x[i]
@@ -249,9 +256,10 @@ def test_a_run_is_the_algorithm_on_the_printed_objective(tiny, tmp_path, clipped
     [(0.5, "is only a conjecture"), (1.0, "-DP under replace-one"), (0.05, "-DP under replace-one")],
 )
 def test_the_record_says_what_is_guaranteed(tiny, tmp_path, tau, said):
-    """The record states the guarantee of tau = 1 and two epochs at sigma = 2 L, with R = 1 and delta = 1e-9.
+    """The record of a run states the guarantee, or states that a guarantee is only a conjecture.
 
-    At the best order, epsilon is R + 2 sqrt(R log 1e9) = 10.1.
+    For tau = 1, two epochs and sigma = 2 L, the Renyi divergence is R alpha with R = 1. At the best order and
+    delta = 1e-9, epsilon is R + 2 sqrt(R log 1e9) = 10.1.
     """
     own = {"sigma": 0.8, "L": 0.4}
     counted = {"adjacency": "replace-one", "delta": 1e-9, "conversion": "mironov2017"}
@@ -291,9 +299,9 @@ def test_settings_that_do_not_fit_get_one_sentence(tiny, tmp_path, changed, sent
 @pytest.mark.verifies("berthier2019:exp4.6")
 @pytest.mark.parametrize("figure, runs", [(FIG10, 10 * 4 + 2 * 3 * 4), (FIG11, 10 * 3 + 4 * 3 * 3)])
 def test_the_cells_of_the_figures(figure, runs):
-    """The figures have ten runs of every tau at the report's size, and three runs of every other reading.
+    """Each figure has ten runs for every tau under its main reading, and three runs under each other reading.
 
-    With noise, sigma = 2 L.
+    A reading is one interpretation of the report. Runs with noise have sigma = 2 L.
     """
     cells = figure.cells("paper", list(range(1, 11)))
     assert len(cells) == runs == len({cell.name for cell in cells})
@@ -314,9 +322,10 @@ def test_the_cells_of_the_figures(figure, runs):
 
 
 def test_the_minimum_is_the_minimum(tiny):
-    """At the minimum, the objective increases in two hundred random directions.
+    """`least` returns the minimum of the objective.
 
-    It also increases along a step against the gradient. Central differences give this gradient.
+    Gradient descent with central differences reaches the same value. From the end point of this descent, the
+    objective increases in 200 random directions.
     """
     dataset, x, y = tiny
     low = least(dataset, None, 0.05)
@@ -337,7 +346,7 @@ def test_the_minimum_is_the_minimum(tiny):
 @pytest.mark.slow
 @pytest.mark.parametrize("item", ["berthier2019:fig10", "berthier2019:fig11"])
 def test_a_figure_is_drawn_and_described(item, tmp_path, monkeypatch):
-    """A figure is drawn and described, for one epoch with two values of tau in the demo."""
+    """`nfa reproduce` draws the figure and writes its report. Here the demo trains one epoch with two values of tau."""
     monkeypatch.setitem(_TOML["figures"]["data"], "dataset", "epsilon-stand-in")
     monkeypatch.setitem(_TOML[item.partition(":")[2]]["scale"]["demo"], "epochs", 1)
     monkeypatch.setitem(_TOML[item.partition(":")[2]], "taus", ["1/n", "0.5"])
@@ -371,7 +380,8 @@ FIRST = {"berthier2019:fig10": "lr-0.3", "berthier2019:fig11": "l-0.5"}
 
 # Figure 12
 
-# tau, epochs: the leading term, all terms capped, all terms uncapped. Independent code computed these values.
+# (tau, epochs): epsilon of the leading term, of all terms with the cap, and of all terms without the cap.
+# Independent code computed these values.
 EPSILONS = {
     ("1/n", 1): (0.38807816, 0.80523107, 0.81456399),
     ("1/n", 10): (1.25458917, 1.14455544, 1.23788461),
@@ -391,9 +401,9 @@ EPSILONS = {
 @pytest.mark.slow
 @pytest.mark.verifies("berthier2019:fig12")
 def test_the_epsilons_of_every_reading():
-    """The epsilons of every reading agree with values of independent code to 1e-8.
+    """The epsilons of every reading agree with the values of independent code within 2e-8.
 
-    The leading term is also R + 2 sqrt(R log(1 / delta)), R = 4 e / (n (1 - tau)).
+    The epsilon of the leading term is R + 2 sqrt(R log(1 / delta)) with R = 4 e / (n (1 - tau)) after e epochs.
     """
     found = {(row["tau"], row["epochs"]): row for row in FIG12.rows()}
     assert found.keys() - EPSILONS.keys() == {("1", 1), ("1", 10), ("1", 50)}
@@ -406,7 +416,7 @@ def test_the_epsilons_of_every_reading():
         assert row["sigma = 4L"] < row["every term"] <= row["uncapped"]
         assert row["every term"] <= row["proved"] + 1e-8
     for (tau, e), row in found.items():
-        if tau != "1/n":  # each pass is a full release: R = passes / 2, at the best order of a fine grid
+        if tau != "1/n":  # each pass is a full release, so R = passes / 2; the accountant uses a fine grid of orders
             R = math.ceil(e / float(tau) - 1e-9) / 2
             assert row["proved"] == pytest.approx(R + 2 * math.sqrt(R * math.log(1e4)), rel=3e-4)
     assert [found["1/n", e]["proved"] for e in (1, 10, 50)] == pytest.approx(

@@ -1,4 +1,7 @@
-"""The computed items on the classic mechanisms of Berthier (2019): rows by quadrature and simulation, and commands."""
+"""Tables and figures of Berthier (2019) on classic mechanisms: their rows, reports and commands.
+
+We compare the rows with quadratures and simulations.
+"""
 
 import json
 import math
@@ -22,7 +25,7 @@ ITEMS = [FIG2, LAPLACE, GAUSSIAN, TABLE1]
 
 @pytest.mark.verifies("berthier2019:fig2")
 def test_rows_of_figure_2():
-    """The rows of figure 2 equal a quadrature of the area under the smaller density.
+    """The rows of Figure 2 agree with a quadrature of the area under the smaller of the two densities.
 
     The best guess of the data set is right with probability (1 + TV) / 2.
     """
@@ -30,7 +33,8 @@ def test_rows_of_figure_2():
     assert len(rows) == 7
     for row in rows:
         sigma = mp.mpf(row["sigma / Delta"])
-        shared = 2 * mp.quad(lambda x, sigma=sigma: mp.npdf(x, 1, sigma), [0.5 - 9 * sigma, 0.5])  # below the middle
+        # twice the area under one density on the other side of the middle
+        shared = 2 * mp.quad(lambda x, sigma=sigma: mp.npdf(x, 1, sigma), [0.5 - 9 * sigma, 0.5])
         assert row["ours"] == pytest.approx(float(1 - shared), abs=1e-9)
         assert float(row["best guess"].removesuffix(" %")) == pytest.approx(100 - 50 * float(shared), abs=0.006)
         delta = mp.ncdf(0.5 / sigma - row["epsilon"] * sigma) - mp.exp(row["epsilon"]) * mp.ncdf(
@@ -44,7 +48,7 @@ def test_rows_of_figure_2():
 
 @pytest.mark.verifies("berthier2019:prop2.4")
 def test_rows_of_proposition_2_4():
-    """The rows of Proposition 2.4 follow from the masses of the two laws on either side of the middle.
+    """The rows of Proposition 2.4 follow from the masses of the two laws below the middle of their centres.
 
     The claim fails in 14 of 18 rows.
     """
@@ -66,7 +70,7 @@ def test_rows_of_proposition_2_4():
 
 @pytest.mark.verifies("berthier2019:prop2.2")
 def test_rows_of_proposition_2_2():
-    """The rows of Proposition 2.2 are exact at fifty digits.
+    """The rows of Proposition 2.2 agree with values at 50 digits.
 
     The claim fails in 14 of 32 rows, but in no row with epsilon up to 4.
     """
@@ -90,10 +94,7 @@ def test_rows_of_proposition_2_2():
 @pytest.mark.verifies("berthier2019:prop2.2")
 @pytest.mark.parametrize("epsilon, delta, S", [(0.7, 1e-3, 0.25), (1.0, 1e-5, 12.0), (10.0, 0.1, 3.0)])
 def test_the_noise_of_proposition_2_2_in_units_of_the_sensitivity(epsilon, delta, S):
-    """The noise of Proposition 2.2 in units of the sensitivity satisfies (epsilon sigma / S)^2 = 2 log(1.25 / delta).
-
-    We compute it at thirty digits.
-    """
+    """The noise sigma of Proposition 2.2 satisfies (epsilon sigma / S)^2 = 2 log(1.25 / delta), at 30 digits."""
     sigma = claimed_gaussian_scale(epsilon=epsilon, delta=delta, l2_sensitivity=S)
     with mp.workdps(30):
         assert float((epsilon * mp.mpf(sigma) / S) ** 2 / 2) == pytest.approx(
@@ -117,10 +118,10 @@ def test_table_1_as_printed_and_the_example_of_its_first_two_rows():
 
 
 def test_the_excess_loss_of_a_mean_by_simulation():
-    """The excess loss of a noisy mean is as computed, in a simulation of 20,000 noisy means in 6 dimensions.
+    """The formula for the excess loss of a noisy mean agrees with a simulation of 20,000 noisy means in 6 dimensions.
 
-    We test output and objective perturbation. Each check allows 4 standard deviations, so it fails by chance one time
-    in 10,000.
+    For this loss, output perturbation and objective perturbation add the same noise to the mean. The check of the mean
+    excess loss allows 4 standard errors, so it fails by chance less than one time in 10,000.
     """
     rng, d, n, trials = np.random.default_rng(61), 6, 40, 20_000
     records = rng.normal(size=(n, d))

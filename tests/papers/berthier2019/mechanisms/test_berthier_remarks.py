@@ -1,4 +1,4 @@
-"""Remarks of Berthier (2019) on attacks, definitions, stability and secure sums: sections 1, 2, 5.
+"""Remarks of Berthier (2019) on attacks, definitions, stability and secure sums (Sections 1, 2 and 5).
 
 We enumerate laws on few outcomes, if possible in fractions. We integrate Gaussian laws.
 """
@@ -36,13 +36,14 @@ INF = math.inf
 
 @pytest.mark.verifies("berthier2019:attacks")
 def test_answers_to_queries_tell_no_more_than_the_weights():
-    """Answers to queries reveal no more than the weights: every yes-no query on four outcomes, and random channels.
+    """Answers to queries reveal at most as much as the weights.
 
-    We compute the area under the ROC curve as a sum over all pairs of outcomes.
+    We test every yes-no query on four outcomes, and random channels. We compute the area under the ROC curve as a sum
+    over all pairs of outcomes.
     """
     p, q = np.array([0.4, 0.3, 0.2, 0.1]), np.array([0.1, 0.2, 0.3, 0.4])
 
-    def area(p, q):  # in each pair, the outcome that is likelier under q wins, and ties count half
+    def area(p, q):  # in each pair, the outcome with the larger q / p wins, and ties count half
         ratio = [b / a if a else INF for a, b in zip(p, q, strict=True)]
         pairs = itertools.product(range(len(p)), repeat=2)
         return sum(p[i] * q[j] * ((ratio[j] > ratio[i]) + 0.5 * (ratio[j] == ratio[i])) for i, j in pairs)
@@ -63,7 +64,7 @@ def test_answers_to_queries_tell_no_more_than_the_weights():
 
 @pytest.mark.verifies("berthier2019:secret")
 def test_how_often_a_secret_is_guessed():
-    """An answer that is the secret with probability e^eps / m attains the bound and is eps-DP, in fractions."""
+    """An answer that equals the secret with probability e^eps / m is eps-DP and attains the bound on guesses."""
     m, e = 4, Fraction(3)  # here e stands for e^epsilon
     without = [Fraction(1, m)] * m
     for secret in range(m):
@@ -74,7 +75,7 @@ def test_how_often_a_secret_is_guessed():
     assert guess_bound(epsilon=10, candidates=10**9, delta=1e-10) == pytest.approx(2.20266e-5, rel=1e-5)
     assert guess_bound(epsilon=20, candidates=10**9) == pytest.approx(0.485165, rel=1e-5)
     assert guess_bound(epsilon=math.log(1e9), candidates=10**9) == 1
-    # By a linear program over all pairs of laws with delta, no guess exceeds the bound for m = 3.
+    # A linear program for m = 3: the largest probability of a right guess that (epsilon, delta)-DP allows.
     m, eps, delta = 3, 0.5, 0.05
     best = optimize.linprog([-1.0], A_ub=[[1.0]], b_ub=[math.exp(eps) / m + delta]).fun
     assert guess_bound(epsilon=eps, candidates=m, delta=delta) == pytest.approx(-best, rel=1e-9)
@@ -84,10 +85,10 @@ def test_how_often_a_secret_is_guessed():
 
 @pytest.mark.verifies("berthier2019:overconfident")
 def test_losses_of_members_fall_below_those_of_others_as_a_network_overfits():
-    """As a network overfits, losses of members fall below those of others.
+    """When a network overfits, members have smaller losses than records that it was not trained on.
 
-    The areas under the ROC curve compare all pairs of losses. Before training, the losses differ only by chance, within
-    three standard deviations.
+    The area under the ROC curve is the share of pairs in which the member has the smaller loss. Before training, the
+    area differs from 1/2 only by chance, by less than three standard errors.
     """
     small = data.load("fashion-mnist-small")
     x, y = small.x_train[:200].reshape(200, 784) / 255.0, np.eye(10)[small.y_train[:200]]
@@ -121,31 +122,32 @@ def test_an_unlikely_event_decides_about_epsilon(eta):
 
 @pytest.mark.verifies("berthier2019:rem-high-prob")
 def test_what_delta_says_of_the_privacy_loss():
-    """delta differs from the probability of a large privacy loss, for N(1, 1) and N(0, 1) with the loss N(1/2, 1).
+    """For N(1, 1) and N(0, 1), delta is smaller than the probability that the privacy loss exceeds epsilon = 1.
 
-    We compute delta by a quadrature of the positive part of p - e^eps q.
+    The privacy loss follows N(1/2, 1). We compute delta by a quadrature of the positive part of p - e^eps q.
     """
     delta = integrate.quad(lambda u: (1 - math.exp(1 - u)) * stats.norm.pdf(u, 0.5), 1, 40)[0]
     assert hockey_stick_gaussian(epsilon=1, noise_multiplier=1) == pytest.approx(delta, rel=1e-9)
     assert delta == pytest.approx(0.126937, abs=1e-6)
-    assert stats.norm.sf(0.5) == pytest.approx(0.308538, abs=1e-6)  # probability of a loss above 1, more than delta
+    # the probability of a loss above 1 is larger than delta
+    assert stats.norm.sf(0.5) == pytest.approx(0.308538, abs=1e-6)
     assert 0.5 - stats.norm.ppf(delta) == pytest.approx(1.641, abs=1e-3)
     for t in (0.1, 1, 3):  # Markov's inequality
         assert stats.norm.sf(0.5 + t) <= delta / (1 - math.exp(-t))
-    # The other reading: reduce mu to e nu wherever mu is larger, and put the mass elsewhere. The moved mass is delta.
+    # If we move the mass of mu that is above e nu to places where mu is below e nu, the moved mass is delta.
     u = np.linspace(-12, 12, 200_001)
     mu, nu = stats.norm.pdf(u, 1), stats.norm.pdf(u)
     cut = np.minimum(mu, math.e * nu)
     moved = integrate.trapezoid(mu - cut, u)
     assert moved == pytest.approx(delta, abs=1e-8)
-    assert integrate.trapezoid(math.e * nu - cut, u) > moved  # enough mass fits below e nu
+    assert integrate.trapezoid(math.e * nu - cut, u) > moved  # the moved mass fits below e nu
 
 
 @pytest.mark.verifies("berthier2019:rem-eps-zero")
 def test_epsilon_0_with_delta_can_use_the_data():
     p, q = release_one([2, 0]), release_one([1, 1])
     assert hockey_stick(p, q, epsilon=0.0) == hockey_stick(q, p, epsilon=0.0) == 0.5
-    assert p.tolist() == [1, 0]  # so it depends on the data
+    assert p.tolist() == [1, 0]  # the output depends on the data
     assert hockey_stick(p, p, epsilon=0.0) == 0
 
 
@@ -168,9 +170,9 @@ def test_gaussian_noise_has_a_delta_at_every_epsilon():
 
 @pytest.mark.verifies("berthier2019:rr-100")
 def test_a_hundred_answers_of_one_person():
-    """For a hundred answers of one person, the true answer is that of the majority, except with probability 4.4e-8.
+    """The majority of a person's 100 answers is the true answer, except with probability 4.4e-8.
 
-    We sum over all possible numbers of yes answers among 100, in fractions.
+    We sum over all possible numbers of false answers in exact fractions.
     """
     yes, no = randomised_response_laws(truth=0.5)
     assert {tuple(sorted(law)) for law in (yes, no)} == {(0.25, 0.75)}
@@ -194,9 +196,9 @@ def test_an_inclusion_by_chance_preserves_more():
 
 @pytest.mark.verifies("berthier2019:rem-close-diracs")
 def test_close_diracs_are_clearly_distinguishable():
-    """Close Diracs have total variation 1 but a small transport distance.
+    """Dirac laws at two close points have total variation 1, but a small transport distance.
 
-    Linear programs find the cheapest transport for the squared distance and for 1[x != y].
+    Linear programs find the cheapest transport for two costs: the squared distance and 1[x != y].
     """
     places, p, q = np.array([0.0, 1e-6]), np.array([1.0, 0]), np.array([0.0, 1])
     rows = np.concatenate([np.kron(np.eye(2), np.ones(2)), np.kron(np.ones(2), np.eye(2))]).reshape(4, 4)
@@ -222,7 +224,7 @@ def test_renyi_differential_privacy_is_in_between():
         assert got < math.log(3)
     one, other = release_one([1, 1]), release_one([2, 0])
     assert renyi(one, other, alpha=1.5) == INF
-    # (alpha, eps)-RDP implies (eps', delta)-DP: we compute the exact delta of the same laws at the converted epsilon.
+    # (alpha, eps)-RDP implies (eps', delta)-DP: the exact delta of `yes` and `no` at eps' is at most delta.
     for delta in (0.1, 1e-3):
         epsilon = mironov2017(np.array([2.0]), np.array([0.847298]), delta=delta)[0]
         assert hockey_stick(yes, no, epsilon=epsilon) <= delta
@@ -233,9 +235,10 @@ def test_renyi_differential_privacy_is_in_between():
 
 @pytest.mark.verifies("berthier2019:stability-gap", "berthier2019:stability-noiseless")
 def test_stability_bounds_the_generalization_error_and_needs_no_noise():
-    """Stability bounds the generalization error and needs no noise: three fair coins give error 1/6 and stability 5/9.
+    """Stability bounds the generalization error, even without noise.
 
-    We enumerate all eight data sets in fractions. The mean alone moves by 1/n.
+    For the mean of three fair coins, the generalization error is 1/6 and the stability is 5/9. We enumerate all eight
+    data sets in fractions. With the absolute loss and n = 4, the stability is 1/n.
     """
     n, half = 3, Fraction(1, 2)
 
@@ -260,15 +263,16 @@ def test_stability_bounds_the_generalization_error_and_needs_no_noise():
         lambda x: np.array([abs(x[1] / 4 - z) for z in (0, 1)]), sets, adjacency="replace-one", order=INF
     )
     assert got == pytest.approx(0.25, rel=1e-12)
-    assert x[1] != other[1]  # the two means differ, so they reveal the data set
+    assert x[1] != other[1]  # the means of the neighbours differ, so the mean tells them apart
 
 
 @pytest.mark.verifies("berthier2019:stability-passes")
 @pytest.mark.parametrize("rho, gaps", [(1.0, (0.2, 0.6, 2.0)), (0.9, (0.2, 0.3878, 0.4859))])
 def test_outputs_drift_apart_with_the_passes(rho, gaps):
-    """The outputs of two runs drift apart with the passes. The runs theta <- rho theta -+ 0.1 agree with sums of gaps.
+    """The distance between the outputs of two runs grows with the number of passes.
 
-    The data sets differ in the last of five records.
+    The data sets of the runs differ in the last of five records. The steps are theta <- rho theta -+ 0.1. The distance
+    equals a sum of values of `output_gaps`.
     """
     n, gamma = 5, 0.1
     for passes, want in zip((1, 3, 10), gaps, strict=True):
@@ -288,9 +292,9 @@ def test_outputs_drift_apart_with_the_passes(rho, gaps):
 
 @pytest.mark.verifies("berthier2019:unmeasurable")
 def test_one_output_bounds_nothing_and_many_runs_bound_from_below():
-    """One output gives no bound on epsilon, but many runs give the Clopper-Pearson bound.
+    """The output of one run gives no lower bound on epsilon, but the outputs of 1,000 runs do.
 
-    The bound is the root p of P(Bin(n, p) <= 0) = 0.025.
+    This lower bound uses the Clopper-Pearson limit of the error rate: the root p of P(Bin(n, p) <= 0) = 0.025.
     """
     assert epsilon_lower_bound((0, 1), 1, delta=1e-5, confidence=0.95) == 0
     p = optimize.brentq(lambda p: (1 - p) ** 1000 - 0.025, 0, 0.1, xtol=1e-15)
@@ -301,10 +305,10 @@ def test_one_output_bounds_nothing_and_many_runs_bound_from_below():
 
 @pytest.mark.verifies("berthier2019:poor-man")
 def test_the_procedure_tells_the_sum_and_two_sums_tell_the_rest():
-    """The secure sum's procedure reveals the sum, and two sums reveal the other numbers.
+    """The procedure of the secure sum reveals only the sum, but two sums can reveal a node's number.
 
-    We enumerate all 27 data sets over Z_3 and all masks. The value that node 2 receives is uniform, for any values of
-    the other nodes.
+    We enumerate all 27 data sets of three numbers modulo 3 and all masks. The value that node 2 receives is uniform
+    for every data set. A sum with node 3 and a sum without node 3 reveal its number.
     """
     for x in itertools.product(range(3), repeat=3):
         seen = [ring_views(np.array(x)[:, None], np.array([mask]), 3)[1][1]["received"][0] for mask in range(3)]

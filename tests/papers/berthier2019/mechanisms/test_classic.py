@@ -1,4 +1,7 @@
-"""Laplace and Gaussian noise, randomised response and sensitivities, by quadrature, enumeration and simulation."""
+"""Laplace and Gaussian noise, randomised response and sensitivities.
+
+We compare them with quadratures, enumerations and simulations.
+"""
 
 import itertools
 import math
@@ -36,9 +39,9 @@ INF = math.inf
 
 @pytest.mark.verifies("berthier2019:def-hist")
 def test_histogram_distance_and_neighbours_by_enumeration():
-    """Histogram distance and neighbours are correct, by enumeration.
+    """`histogram_distance` and `neighbours` agree with an enumeration of data sets.
 
-    We use histograms over three values and multisets of records, and every pair of up to four records.
+    We enumerate all data sets of up to four records with three values, and all pairs of these data sets.
     """
     known = [x for n in range(5) for x in histograms(3, n)]
     assert len({tuple(x) for x in known}) == len(known) == sum(math.comb(n + 2, 2) for n in range(5))
@@ -60,9 +63,10 @@ def test_histogram_distance_and_neighbours_by_enumeration():
 
 @pytest.mark.verifies("berthier2019:def-hist")
 def test_a_clipped_sum_moves_twice_as_far_if_a_record_is_replaced():
-    """If a record is replaced, a clipped sum changes by twice as much as if it is removed.
+    """Replacing a record can change a clipped sum by twice as much as removing a record.
 
-    With values -1, 0, 1 and L = 1, the sensitivities are 1 and 2, so Renyi epsilons differ by the factor 4.
+    With the values -1, 0, 1 and L = 1, the sensitivity is 2 if we replace a record, and 1 if we remove a record. So
+    the Renyi divergences differ by the factor 4.
     """
     values = np.array([-1.0, 0.0, 1.0])
     found = {}
@@ -85,7 +89,8 @@ def test_sensitivities_of_mean_sum_max_and_the_histogram_itself():
 
     cases = [
         (lambda x: values @ x / x.sum(), same, "replace-one", 2, 1 / n),
-        (lambda x: values @ x / x.sum(), three, "add-remove", 2, 1 / n),  # n - 1 zeros, and one added 1
+        # the mean changes most if we add a record of 1 to n - 1 records of 0
+        (lambda x: values @ x / x.sum(), three, "add-remove", 2, 1 / n),
         (lambda x: values @ x, three, "add-remove", 2, 1.0),
         (largest, same, "replace-one", 2, 1.0),
         (lambda x: x, same, "replace-one", 1, 2.0),
@@ -103,9 +108,9 @@ def test_sensitivities_of_mean_sum_max_and_the_histogram_itself():
 @pytest.mark.verifies("berthier2019:rem-release-one")
 @pytest.mark.parametrize("n", [1, 2, 3, 5])
 def test_releasing_one_record_is_private_up_to_one_over_n(n):
-    """Releasing one record has a delta of at most 1/n, over all data sets of n records with three values.
+    """Publishing one random record has a delta of at most 1/n, for all data sets of n records with three values.
 
-    We enumerate every neighbour, in fractions.
+    We enumerate every neighbour in exact fractions.
     """
     worst = {"replace-one": Fraction(0), "removed": Fraction(0), "added": Fraction(0)}
     for x in histograms(3, n):
@@ -160,7 +165,10 @@ def test_delta_of_laplace_noise(eps, b, shift, value):
 
 @pytest.mark.verifies("berthier2019:prop2.1")
 def test_the_laplace_mechanism_draws_its_law():
-    """The Laplace mechanism draws its law, by a Kolmogorov-Smirnov test on 20,000 draws."""
+    """The noise of the Laplace mechanism follows the Laplace law.
+
+    We apply a Kolmogorov-Smirnov test to 20,000 samples.
+    """
     rng = np.random.default_rng(31)
     noisy = classic.laplace_mechanism(np.full((10_000, 2), 3.0), l1_sensitivity=0.4, epsilon=0.8, rng=rng)
     assert noisy.shape == (10_000, 2)
@@ -172,7 +180,10 @@ def test_the_laplace_mechanism_draws_its_law():
 
 @pytest.mark.verifies("berthier2019:prop2.1")
 def test_laplace_noise_in_the_accountant():
-    """In the accountant, 100 Laplace releases at 0.1 have the Renyi sum of the definition, below basic composition."""
+    """The accountant's epsilon of 100 Laplace releases with epsilon 0.1 each equals a quadrature of the definition.
+
+    The accountant adds up Renyi divergences. Basic composition gives the larger epsilon 10.
+    """
     run = classic.laplace_release(l1_sensitivity=3.0, epsilon=0.1, adjacency="add-remove")
     assert run.noise_std == pytest.approx(30 * math.sqrt(2), rel=1e-15)
     g = spend([(run, 100)], delta=1e-5, conversion="mironov2017")
@@ -190,9 +201,10 @@ def test_laplace_noise_in_the_accountant():
 
 @pytest.mark.verifies("berthier2019:def2.2", "berthier2019:prop2.7")
 def test_renyi_curves_and_their_conversion_in_numbers():
-    """The Renyi curve of Laplace noise equals a quadrature. The conversion gives the least epsilon over real orders.
+    """The Renyi curve of Laplace noise equals a quadrature.
 
-    For the curve R alpha, neighbouring orders give larger values.
+    For the curve R alpha, the conversion gives the least epsilon at the best real order. An order that is 0.001
+    smaller or larger gives a larger epsilon.
     """
     curve = rdp.laplace(np.array([2.0]), scale=1)[0]
     assert curve == pytest.approx(0.619123629998593, rel=1e-14)
@@ -214,9 +226,10 @@ def test_renyi_curves_and_their_conversion_in_numbers():
 
 @pytest.mark.verifies("berthier2019:def2.1")
 def test_that_epsilon_holds_with_probability_1_less_delta_is_more_than_is_needed():
-    """'Epsilon holds with probability 1 - delta' asks for more than DP: the loss exceeds 1 with probability 0.3085.
+    """The condition 'epsilon holds with probability 1 - delta' is stronger than (epsilon, delta)-DP.
 
-    The laws are N(0, 1) and N(1, 1), epsilon is 1, and delta is only 0.1269.
+    For the laws N(0, 1) and N(1, 1), the privacy loss exceeds epsilon = 1 with probability 0.3085, but delta is only
+    0.1269.
     """
     loss_above = stats.norm.sf(1.5, loc=1)  # the loss at x is x - 1/2, with x from N(1, 1)
     assert loss_above == pytest.approx(0.308537539, abs=1e-9)
@@ -251,9 +264,10 @@ def test_delta_of_gaussian_noise(eps, sigma, value):
 
 @pytest.mark.verifies("berthier2019:prop2.2")
 def test_log_delta_to_all_digits_however_small():
-    """log delta is correct to all digits for any delta, compared with eighty digits for random epsilon and noise.
+    """The logarithm of delta is correct to all digits of a float, even if delta is tiny.
 
-    The smallest delta is below e^-100,000.
+    We compare it with values at 80 digits, for random epsilons and noise multipliers. The smallest delta is below
+    e^-100,000.
     """
     rng = np.random.default_rng(32)
     settings = [(0.0, 1e-3), (0.0, 1e6), (1e-9, 1e4), (690.7, 1.0), (1e-3, 36664.47), (1.0, 450.0), (30.0, 0.2)]
@@ -289,7 +303,8 @@ def test_the_least_gaussian_noise(eps, delta, sigma):
     found = classic.gaussian_scale(epsilon=eps, delta=delta, l2_sensitivity=0.5) / 0.5
     if sigma:
         assert found == pytest.approx(sigma, rel=1e-13)
-    with mp.workdps(400):  # the exact delta is at most delta, and above it with 1e-11 less noise
+    # with 1e-11 more noise, the exact delta is at most delta; with 1e-11 less noise, it is larger
+    with mp.workdps(400):
 
         def exact(z):
             mu = 1 / mp.mpf(z)
@@ -322,7 +337,10 @@ def test_the_textbooks_noise_and_where_it_is_refused():
 
 @pytest.mark.verifies("berthier2019:prop2.2", "berthier2019:prop2.5")
 def test_the_gaussian_mechanism_draws_its_law():
-    """The Gaussian mechanism draws its law, by a Kolmogorov-Smirnov test on 20,000 draws."""
+    """The noise of the Gaussian mechanism follows the Gaussian law.
+
+    We apply a Kolmogorov-Smirnov test to 20,000 samples.
+    """
     noisy = classic.gaussian_mechanism(np.full(20_000, -1.0), noise_std=0.7, rng=np.random.default_rng(33))
     follows(noisy, stats.norm(-1, 0.7).cdf, sees=0.04)
 
@@ -333,7 +351,10 @@ def test_the_gaussian_mechanism_draws_its_law():
 @pytest.mark.verifies("berthier2019:rr")
 @pytest.mark.parametrize("p, eps", [(0.5, 1.09861228866811), (0.75, 1.94591014905531), (0.9, 2.94443897916644)])
 def test_epsilon_of_randomised_response(p, eps):
-    """The epsilon of randomised response equals that of enumerated coins, in fractions; it is log(3) for fair coins."""
+    """The epsilon of randomised response is the largest log ratio of an answer's two probabilities.
+
+    We compute these probabilities in exact fractions. For fair coins, epsilon is log(3).
+    """
     truth = Fraction(p).limit_denominator(100)
     yes = {truth_is: truth * truth_is + (1 - truth) / 2 for truth_is in (0, 1)}  # P[answer yes]
     ratios = [yes[1] / yes[0], (1 - yes[0]) / (1 - yes[1])]
@@ -350,9 +371,9 @@ def test_epsilon_of_randomised_response(p, eps):
 
 @pytest.mark.verifies("berthier2019:rr")
 def test_answers_and_the_debiased_share_over_many_surveys():
-    """The debiased share has the computed mean and variance, in 2,000 surveys of 300 people.
+    """In 2,000 surveys of 300 people, the debiased share has the mean and variance of the formulas.
 
-    Each check fails by chance one time in 10,000 (4 sd).
+    Each check allows 4 standard deviations, so it fails by chance less than one time in 10,000.
     """
     rng = np.random.default_rng(34)
     n, p, surveys = 300, 0.5, 2_000
@@ -371,7 +392,7 @@ def test_answers_and_the_debiased_share_over_many_surveys():
 
 @pytest.mark.verifies("berthier2019:rr")
 def test_mean_and_variance_of_the_debiased_share_by_enumeration():
-    """The debiased share has the exact mean and variance over every outcome of four answers, for every truth."""
+    """Over all outcomes of four answers, the debiased share has the exact mean and variance, for any four true bits."""
     p = Fraction(3, 5)
     for bits in itertools.product((0, 1), repeat=4):
         mean = square = Fraction(0)
@@ -401,15 +422,15 @@ def test_renyi_curve_of_randomised_response_at_fifty_digits(p):
 
 @pytest.mark.verifies("berthier2019:rr")
 def test_randomised_response_in_the_accountant():
-    """The accountant's epsilon of a hundred surveys is below basic composition and above the exact one.
+    """The accountant's epsilon of 100 surveys is between the exact epsilon and the epsilon of basic composition.
 
-    Here p = 0.05.
+    Each answer is the truth with probability p = 0.05, and otherwise the result of a fair coin.
     """
     survey = rr.randomised_response_release(truth=0.05)
     g = spend([(survey, 100)], delta=1e-5, conversion="mironov2017")
     assert g.bound == "berthier2019:rr"
     eps = rr.randomised_response_epsilon(truth=0.05)
-    # exact delta: binomial laws of 100 answers with the two probabilities
+    # the exact delta compares the binomial laws of 100 answers for the two true bits
     p, q = (stats.binom(100, (1 + s * 0.05) / 2).pmf(np.arange(101)) for s in (1, -1))
     assert hockey_stick(p / p.sum(), q / q.sum(), epsilon=g.epsilon) < 1e-5
     exact = optimize.brentq(lambda e: np.maximum(p - math.exp(e) * q, 0).sum() - 1e-5, 0, 10, xtol=1e-10)
@@ -419,9 +440,9 @@ def test_randomised_response_in_the_accountant():
 
 @pytest.mark.verifies("berthier2019:rr")
 def test_asking_a_fresh_sample_costs_less():
-    """If we ask one of four people, the divergence of the two mixtures of answers is below the curve.
+    """If we ask one of four people, the exact divergence of the answers is below the accountant's curve at every order.
 
-    This holds at every order.
+    The laws of the answers are mixtures, because we do not know who was asked.
     """
     asked = rr.randomised_response_release(truth=0.5, sampling="without-replacement", sampling_rate=0.25)
     bound = choose(asked)
@@ -429,7 +450,7 @@ def test_asking_a_fresh_sample_costs_less():
     orders = np.arange(2, 65)
     whole = rr.randomised_response_curve(orders, truth=0.5)
     yes, no = rr.randomised_response_laws(truth=0.5)
-    mixed = 0.25 * yes + 0.75 * no  # either the person who differs is asked, or another person, who says no
+    mixed = 0.25 * yes + 0.75 * no  # we ask the person who differs, or a different person, who says no
     exact = [max(renyi(mixed, no, alpha=a), renyi(no, mixed, alpha=a)) for a in orders]
     curve = one_step(asked, orders, bound)
     assert (exact < curve).all()

@@ -1,4 +1,4 @@
-"""Composition in (epsilon, delta), compared with every outcome enumerated, exact fractions, and dp-accounting."""
+"""Composition of (epsilon, delta), compared with sums over all outcomes, exact fractions, and dp-accounting."""
 
 import itertools
 import math
@@ -51,7 +51,7 @@ def test_vectors_of_advanced_and_best_composition(eps, k, slack, advanced, best)
     assert (found, delta) == (pytest.approx(advanced, rel=1e-12), slack)
     optimal = composition.optimal_epsilon(slack, epsilon=eps, k=k)
     assert optimal == pytest.approx(best, abs=1e-10)
-    with mp.workdps(60):  # the binomial sum at sixty digits, at the epsilon returned and just below it
+    with mp.workdps(60):  # the binomial sum at 60 digits, just above and just below the returned epsilon
         right = mp.exp(mp.mpf(eps)) / (1 + mp.exp(mp.mpf(eps)))
 
         def delta_at(total):
@@ -66,16 +66,17 @@ def test_vectors_of_advanced_and_best_composition(eps, k, slack, advanced, best)
 
 @pytest.mark.verifies("berthier2019:thm2.1")
 def test_theorem_2_1_is_never_below_the_best_possible():
-    """Theorem 2.1 is never below the best possible epsilon: at epsilon', the exact delta is at most k delta + delta'.
+    """The epsilon of Theorem 2.1 is at least the best possible epsilon.
 
-    We test a grid of epsilon, delta, k and delta'.
+    At the theorem's epsilon', the exact delta is at most k delta + delta'. We test a grid of epsilon, delta, k and
+    delta'.
     """
     tightest = 0.0
     for eps, delta, k, slack in itertools.product(
         (0.01, 0.1, 0.5, 1.0, 3.0), (0.0, 1e-6, 0.01), (1, 2, 10, 100, 1000), (1e-12, 1e-5, 0.1, 0.9)
     ):
         total, at = composition.advanced_composition(epsilon=eps, delta=delta, k=k, delta_slack=slack)
-        if total < k * eps and at < 1:  # beyond k epsilon, only the deltas remain
+        if total < k * eps and at < 1:  # at k epsilon and above, the exact delta does not depend on epsilon
             exact = composition.optimal_delta(total, epsilon=eps, delta=delta, k=k)
             assert exact <= at
             tightest = max(tightest, exact / at)
@@ -96,9 +97,9 @@ def test_from_how_many_releases_on_theorem_2_1_pays(eps, slack, k):
 
 @pytest.mark.verifies("berthier2019:thm2.1")
 def test_without_a_slack_the_theorem_says_nothing():
-    """Without a slack, the theorem gives no bound.
+    """If delta' is 0, the theorem gives no bound.
 
-    epsilon' grows to infinity as delta' falls to 0, so 0 is refused.
+    Its epsilon' grows to infinity as delta' falls to 0, so the function refuses a delta' of 0.
     """
     totals = [composition.advanced_composition(epsilon=0.1, k=5, delta_slack=10.0**-n)[0] for n in (1, 10, 100, 300)]
     assert totals == sorted(totals)
@@ -124,24 +125,25 @@ def test_best_composition_is_the_divergence_of_all_outcomes_enumerated():
     assert long == pytest.approx(composition.optimal_delta(1.1, epsilon=0.25, k=14), rel=1e-12)
     longest = composition.optimal_delta_of(1.1, epsilons=[0.25] * composition.MOST_PATTERNS)
     assert longest == pytest.approx(composition.optimal_delta(1.1, epsilon=0.25, k=20), rel=1e-11)
-    two = Fraction(9, 16) - Fraction(1, 16)  # two answers with log 3, at epsilon' = 0
+    two = Fraction(9, 16) - Fraction(1, 16)  # two answers with epsilon log 3 each, at epsilon' = 0
     assert composition.optimal_delta(0, epsilon=math.log(3), k=2) == pytest.approx(float(two), rel=1e-14)
 
 
 @pytest.mark.verifies("berthier2019:thm2.1", "berthier2019:postproc")
 def test_no_adaptive_pair_of_private_releases_exceeds_the_best_composition_or_the_sum():
-    """No adaptive pair of private releases exceeds the best composition or the sum of the epsilons.
+    """An adaptive pair of private releases has at most the delta of the best composition.
 
-    The mechanisms are random, on two data sets. The second mechanism depends on the output of the first. Both are
-    scaled to their epsilons.
+    At the sum of the two epsilons, delta is 0. We draw random mechanisms on two data sets and scale each to its
+    epsilon. The second mechanism depends on the output of the first.
     """
     rng = np.random.default_rng(41)
 
     def private(eps):
-        """Two laws on three outcomes that are within epsilon of each other, in both orders."""
+        """Two laws on three outcomes. Their log ratios are between -epsilon and epsilon."""
         q = rng.dirichlet(np.ones(3))
         p = q * np.exp(eps * rng.uniform(-1, 1, 3) / 2)
-        return p / p.sum(), q  # the sum of p is within e^(+-eps/2), so the ratio of the two laws is within e^(+-eps)
+        # p / q and the sum of p are between e^(-eps/2) and e^(eps/2), so the ratio of the laws is within e^(+-eps)
+        return p / p.sum(), q
 
     for _ in range(200):
         first, second = rng.uniform(0.05, 1.5, 2)
@@ -166,10 +168,14 @@ def test_one_release_is_composed_with_nothing():
 
 
 def test_the_best_epsilon_of_two_large_ones():
-    """Two releases of epsilon 10 each with a small slack have a best epsilon just below 20, as solved at 40 digits."""
+    """The best epsilon of two releases with epsilon 10 each and delta 1e-6 in total is just below 20.
+
+    We solve for this epsilon at 40 digits.
+    """
     with mp.workdps(40):
         right = mp.e**10 / (1 + mp.e**10)
-        best = mp.log((1 - mp.mpf("1e-6") / right**2) * mp.e**20)  # delta is right^2 (1 - e^(best - 20)) from 0 to 20
+        # for a total epsilon between 0 and 20, delta is right^2 (1 - e^(total - 20))
+        best = mp.log((1 - mp.mpf("1e-6") / right**2) * mp.e**20)
     found = composition.optimal_epsilon(1e-6, epsilon=10.0, k=2)
     assert found == pytest.approx(float(best), rel=1e-12)
 
@@ -180,12 +186,12 @@ def test_the_best_epsilon_of_two_large_ones():
 def test_best_composition_is_between_the_roundings_of_dp_accountings_privacy_losses(eps, k, slack):
     from dp_accounting.pld import privacy_loss_distribution as pld
 
-    noise = 2 / (1 + math.exp(eps))  # with two buckets, this is the probability of a fair answer
+    noise = 2 / (1 + math.exp(eps))  # with two buckets, the probability of a uniformly random answer
     ours = composition.optimal_epsilon(slack, epsilon=eps, k=k)
     total = 0.7 * ours
     exact = composition.optimal_delta(total, epsilon=eps, k=k)
     found = []
-    for pessimistic in (False, True):  # losses rounded to the grid, downwards or upwards
+    for pessimistic in (False, True):  # dp-accounting rounds privacy losses down or up to a grid
         one = pld.from_randomized_response(
             noise, 2, pessimistic_estimate=pessimistic, value_discretization_interval=eps / 1000.5
         )

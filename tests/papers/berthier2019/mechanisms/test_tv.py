@@ -1,4 +1,7 @@
-"""Total-variation privacy and tests of hypotheses: all events and tests, couplings, quadrature and simulation."""
+"""Total-variation privacy and hypothesis tests.
+
+We compare them with enumerations of events and tests, couplings, quadratures and simulations.
+"""
 
 import itertools
 import math
@@ -31,7 +34,10 @@ def random_laws(rng, k, zeros=False):
 
 @pytest.mark.verifies("berthier2019:def-tv")
 def test_no_coupling_agrees_more_often():
-    """No coupling agrees more often than the best one, by a linear program over all joint laws and by all events."""
+    """The two outcomes of `best_coupling` are equal with the largest possible probability.
+
+    We compare this probability with a linear program over all joint laws, and with the differences of all events.
+    """
     rng = np.random.default_rng(51)
     marginals = np.vstack([np.kron(np.eye(4), np.ones(4)), np.kron(np.ones(4), np.eye(4))])
     for trial in range(12):
@@ -50,14 +56,14 @@ def test_no_coupling_agrees_more_often():
 
 @pytest.mark.verifies("berthier2019:def-tv")
 def test_a_delta_far_below_one_over_n_leaves_no_use():
-    """A delta far below 1/n leaves no use. Releasing each record with probability delta attains the bound.
+    """If delta is far below 1/n, the output is useless, because it has nearly the same law for any two data sets.
 
-    It attains the bound up to second order.
+    A release of each record with probability delta attains the bound on the total variation up to second order.
     """
     assert tv.tv_of_any_two(1e-6, n=1000, adjacency="replace-one") == pytest.approx(1e-3, rel=1e-12)
     assert tv.tv_of_any_two(1e-6, n=1000, adjacency="add-remove") == pytest.approx(2e-3, rel=1e-12)
     assert tv.tv_of_any_two(0.5, n=10, adjacency="replace-one") == 1
-    n, delta = 5, 0.01  # two data sets of n zeros and n ones; every record is revealed independently
+    n, delta = 5, 0.01  # data sets of n zeros and of n ones; each record is released with probability delta
     exact = 1 - (1 - delta) ** n
     assert 0.97 * n * delta < exact <= tv.tv_of_any_two(delta, n=n, adjacency="replace-one")
 
@@ -97,7 +103,8 @@ def test_the_corrected_laplace_scale_holds_and_no_smaller_one_does(delta, scale)
         assert b == pytest.approx(scale, rel=1e-11)
     with mp.workdps(30):
         for factor, sign in ((1, 0), (0.999, 1), (1.001, -1)):
-            apart = mp.exp(-mp.mpf(0.5) / (mp.mpf(b) * factor))  # twice the mass of p up to 1/2 is 1 + TV
+            # the mass below 1/2 is 1 - apart / 2 for the law at 0, and apart / 2 for the law at 1
+            apart = mp.exp(-mp.mpf(0.5) / (mp.mpf(b) * factor))
             middle = (1 - apart / 2) - apart / 2
             assert middle == pytest.approx(delta, rel=1e-14) if sign == 0 else (middle > delta) == (sign > 0)
     assert tv.laplace_tv(l1_sensitivity=3, scale=3 * b) == pytest.approx(delta, rel=1e-14)
@@ -106,7 +113,7 @@ def test_the_corrected_laplace_scale_holds_and_no_smaller_one_does(delta, scale)
 
 @pytest.mark.verifies("berthier2019:prop2.4")
 def test_the_printed_scale_holds_for_small_sensitivities_only():
-    """The printed scale suffices only for sensitivities up to 2 log(1 - delta)^2 / delta: 0.02020185 at delta = 0.01.
+    """The printed scale suffices only for sensitivities up to 2 log(1 - delta)^2 / delta, 0.02020185 at delta = 0.01.
 
     For a sensitivity of 1, the scale suffices from delta = 0.3365 on.
     """
@@ -123,9 +130,9 @@ def test_the_printed_scale_holds_for_small_sensitivities_only():
 @pytest.mark.verifies("berthier2019:prop2.4")
 @pytest.mark.parametrize("shift, exact", [((1, 0), 0.39347), ((0.75, 0.25), 0.31765), ((0.5, 0.5), 0.24184)])
 def test_laplace_noise_in_the_plane(shift, exact):
-    """For Laplace noise in the plane, a shift along one axis is the worst for a given l1 norm.
+    """For Laplace noise in two dimensions, a shift of a given l1 norm is worst along one axis.
 
-    We add the masses of squares with side 0.025.
+    We sum over squares of side 0.025.
     """
     edges = np.arange(-500, 561) * 0.025
     lines = [[np.diff(laplace_law(at, 1).cdf(edges)) for at in (0, v)] for v in shift]
@@ -138,9 +145,10 @@ def test_laplace_noise_in_the_plane(shift, exact):
 
 @pytest.mark.verifies("berthier2019:prop2.4")
 def test_the_gap_between_densities_in_the_plane_is_not_what_the_appendix_says():
-    """The gap between densities in the plane exceeds the appendix's claim: we compute 2.379 instead of at most 0.5.
+    """In two dimensions, the largest gap between the two densities is 2.379, but Appendix A.3 claims at most 0.5.
 
-    We test A.3 at d = 2, b = 0.1 and distance 0.01. Without a factor 1/(2b), the gap is 0.476.
+    We test d = 2, b = 0.1 and a shift of 0.01. The displayed density lacks a factor 1/(2b). With the displayed density,
+    the largest gap is 0.476.
     """
     b, shift = 0.1, 0.01
     x = np.arange(-0.5, 0.5, 0.001)
@@ -150,7 +158,8 @@ def test_the_gap_between_densities_in_the_plane_is_not_what_the_appendix_says():
     assert along * other == pytest.approx(2.37906, abs=1e-4)
     claimed = shift / (2 * b**2)
     assert claimed == pytest.approx(0.5)
-    assert along == pytest.approx(0.476, abs=1e-3)  # the displayed density lacks a factor: below 0.5
+    # with the displayed density, which lacks a factor, the gap is below 0.5
+    assert along == pytest.approx(0.476, abs=1e-3)
     assert integrate.quad(lambda x: math.exp(-abs(x) / b), -8, 8, points=[0])[0] ** 2 == pytest.approx(0.04, rel=1e-9)
 
 
@@ -175,7 +184,7 @@ def test_total_variation_of_gaussian_noise(shift, sigma, value):
 @pytest.mark.verifies("berthier2019:prop2.5")
 @pytest.mark.parametrize("delta, least", [(0.01, 39.8931835816165), (0.1, 3.97894828054527), (0.9, None)])
 def test_gaussian_scale_for_a_total_variation(delta, least):
-    """Proposition 2.5 gives a sufficient Gaussian scale, at least sqrt(pi/2) = 1.2533 times the necessary noise."""
+    """The Gaussian noise of Proposition 2.5 is sufficient, and more than sqrt(pi/2) = 1.2533 times the least noise."""
     printed = tv.gaussian_tv_scale(l2_sensitivity=1, delta=delta)
     exact = tv.least_gaussian_tv_scale(l2_sensitivity=1, delta=delta)
     if least:
@@ -200,16 +209,16 @@ def test_no_channel_increases_a_divergence():
         p_after, q_after = tv.apply_channel(K, p), tv.apply_channel(K, q)
         summed = [sum(p[r] * K[r, s] for r in range(5)) for s in range(3)]
         assert p_after == pytest.approx(summed, abs=1e-15)
-        for eps in (0.0, 0.4, 2.0):  # epsilon = 0 is the total variation
+        for eps in (0.0, 0.4, 2.0):  # at epsilon = 0, the divergence is the total variation
             assert hockey_stick(p_after, q_after, epsilon=eps) <= hockey_stick(p, q, epsilon=eps) + 1e-15
 
 
 @pytest.mark.verifies("berthier2019:prop2.3")
 def test_a_map_of_laws_may_tell_apart_what_no_map_of_outputs_can():
-    """A map of laws may separate laws that no map of outputs can separate.
+    """A map of laws can increase the total variation, but a map of outputs cannot.
 
-    If mu is A(x), then f(mu) is one point mass, and otherwise another. So the total variation becomes 1 for any earlier
-    value.
+    The map f sends the law p to one point mass, and every other law to a second point mass. So the total variation
+    becomes 1, although it was only 0.02.
     """
     p, q = np.array([0.51, 0.49]), np.array([0.49, 0.51])
     assert total_variation(p, q) == pytest.approx(0.02)
@@ -218,14 +227,14 @@ def test_a_map_of_laws_may_tell_apart_what_no_map_of_outputs_can():
         return np.array([1.0, 0.0]) if np.array_equal(law, p) else np.array([0.0, 1.0])
 
     assert total_variation(f(p), f(q)) == 1
-    corners = [np.array(rows, float) for rows in itertools.product(np.eye(2), repeat=2)]  # of all channels
+    corners = [np.array(rows, float) for rows in itertools.product(np.eye(2), repeat=2)]  # all deterministic channels
     assert max(total_variation(tv.apply_channel(K, p), tv.apply_channel(K, q)) for K in corners) == (
         pytest.approx(0.02)
     )
 
 
 def joint(first, second):
-    """Law of two releases: the second is drawn from second[k] after the first returned k."""
+    """Joint law of two releases. If the first release returns k, the second release has the law second[k]."""
     return (np.asarray(first)[:, None] * np.asarray(second)).ravel()
 
 
@@ -239,7 +248,7 @@ def test_total_variations_add_up_at_most_over_adaptive_releases():
         found = total_variation(joint(p, after_p), joint(q, after_q))
         assert found <= tv.least_compose_tv([first, second]) + 1e-14
         assert tv.least_compose_tv([first, second]) <= tv.compose_tv([first, second])
-    # attained by releases that reveal the data with probability delta and otherwise nothing
+    # releases that reveal the data with probability delta, and otherwise nothing, attain the bound
     leak = [(np.array([d, 0, 1 - d]), np.array([0, d, 1 - d])) for d in (0.1, 0.2)]
     p, q = (joint(leak[0][k], np.tile(leak[1][k], (3, 1))) for k in (0, 1))
     assert total_variation(p, q) == pytest.approx(0.28, abs=1e-15)
@@ -251,9 +260,10 @@ def test_total_variations_add_up_at_most_over_adaptive_releases():
 
 @pytest.mark.verifies("berthier2019:thm2.2")
 def test_product_events_alone_do_not_give_the_total_variation():
-    """Product events alone do not give the total variation. This is a gap in the proof.
+    """The largest difference on products of events can be smaller than the total variation.
 
-    The uniform laws on {00, 11} and on {01, 10} differ by 1/2 on products of events, and by 1 on all events.
+    This is a gap in the proof of Theorem 2.2. For the uniform laws on {00, 11} and on {01, 10}, the largest difference
+    is 1/2 on products of events, and 1 on all events.
     """
     p, q = np.array([[0.5, 0], [0, 0.5]]), np.array([[0, 0.5], [0.5, 0]])
     events = [list(e) for k in range(3) for e in itertools.combinations(range(2), k)]
@@ -267,34 +277,35 @@ def test_composition_of_gaussian_releases():
     deltas = [0.1, 0.2]
     assert tv.compose_gaussian_tv(deltas) == pytest.approx(0.223606797749979, rel=1e-14)
     assert tv.least_compose_gaussian_tv(deltas) == pytest.approx(0.176936726241879, rel=1e-13)
-    # the two releases as a law in the plane, summed on a lattice, with sigma = 1 and distances 2 delta
+    # the joint law of the two releases on a lattice in the plane, with sigma = 1 and shifts 2 delta
     x = np.arange(-9, 9, 0.02) + 0.01
     lines = [(stats.norm.pdf(x) * 0.02, stats.norm.pdf(x - 2 * d) * 0.02) for d in deltas]
     p, q = (np.outer(lines[0][k], lines[1][k]) for k in (0, 1))
     assert np.abs(p - q).sum() / 2 == pytest.approx(0.176936726241879, abs=1e-4)
     for many in ([0.01] * 400, [0.5], [0.3, 0.02, 0.4]):
         assert tv.least_compose_gaussian_tv(many) <= tv.compose_gaussian_tv(many)
-    assert tv.compose_gaussian_tv([0.01] * 100) == pytest.approx(0.1, rel=1e-12)  # sqrt(k), not k
+    # the bound for k releases grows like sqrt(k), not like k
+    assert tv.compose_gaussian_tv([0.01] * 100) == pytest.approx(0.1, rel=1e-12)
 
 
 @pytest.mark.verifies("berthier2019:gauss-tv-only")
 def test_two_laplace_releases_obey_the_rule_too_and_steps_with_other_parameters_compose():
-    """Two Laplace releases also satisfy the rule, and steps with different parameters compose.
+    """The composition bound for Gaussian noise also holds for two Laplace releases.
 
-    With scale 3 and distance 1, the law of the loss has two atoms and a density between them. The losses of two
-    releases add up.
+    With scale 3 and shift 1, the law of the privacy loss has two atoms and a density between them. The privacy losses
+    of two releases add up. Releases with different parameters also compose.
     """
     u = 1 / 3
     kl = integrate.quad(lambda x: math.exp(-abs(x) / 3) / 6 * (abs(x - 1) - abs(x)) / 3, -90, 90, points=[0, 1])[0]
     assert kl == pytest.approx(u + math.exp(-u) - 1, rel=1e-9)
     delta = math.sqrt(kl / 2)
     x = (np.arange(2000) + 0.5) / 2000
-    losses = np.concatenate([[u, -u], (1 - 2 * x) * u])  # log p / q for x <= 0, for x >= 1, and between
+    losses = np.concatenate([[u, -u], (1 - 2 * x) * u])  # log(p / q) at x <= 0, at x >= 1, and between
     chances = np.concatenate([[0.5, 0.5 * math.exp(-u)], np.exp(-x * u) * u / 2 / 2000])
     assert chances.sum() == pytest.approx(1, abs=1e-8)
     both = chances @ np.maximum(0, 1 - np.exp(-np.add.outer(losses, losses))) @ chances
     assert (delta, tv.compose_gaussian_tv([delta] * 2), both) == pytest.approx((0.1579, 0.2233, 0.1640), abs=5e-5)
-    # Two randomised responses with epsilon 0.1 and 0.3; we enumerate each outcome of both.
+    # Two randomised responses have epsilon 0.1 and 0.3. We enumerate all pairs of answers.
     one, other = ([math.exp(e) / (1 + math.exp(e)), 1 / (1 + math.exp(e))] for e in (0.1, 0.3))
     p, q = np.outer(one, other).ravel(), np.outer(one[::-1], other[::-1]).ravel()
     expected = hockey_stick(p, q, epsilon=0.2)
@@ -304,11 +315,10 @@ def test_two_laplace_releases_obey_the_rule_too_and_steps_with_other_parameters_
 
 @pytest.mark.verifies("berthier2019:gauss-tv-comp", "berthier2019:gauss-tv-only")
 def test_an_adaptive_second_release_is_no_worse_and_other_noise_obeys_the_rule_too():
-    """An adaptive second release is no worse, and discrete releases also satisfy the rule: KL <= 2 d^2.
+    """Adaptive Gaussian releases and discrete releases also satisfy the composition bound.
 
-    We sum over a lattice.
-
-    The second query's distance depends on the first's output.
+    The shift of the second Gaussian release depends on the output of the first, and we sum over a lattice. For discrete
+    releases, we take each d from Pinsker's inequality, KL = 2 d^2, and the KL divergences add up.
     """
     x = np.arange(-9, 9, 0.03)
     first = [stats.norm.pdf(x) * 0.03, stats.norm.pdf(x - 0.6) * 0.03]
@@ -342,7 +352,7 @@ def test_pinsker():
         assert total_variation(p, q) <= bound
         closest = max(closest, total_variation(p, q) / bound)
     assert closest > 0.9
-    near = [np.array([0.5 + s * 1e-5, 0.5 - s * 1e-5]) for s in (1, -1)]  # equality in the limit
+    near = [np.array([0.5 + s * 1e-5, 0.5 - s * 1e-5]) for s in (1, -1)]  # equality in the limit p = q
     assert total_variation(*near) / tv.pinsker(*near) == pytest.approx(1, abs=1e-5)
     assert tv.pinsker([1.0, 0.0], [0.0, 1.0]) == math.inf
 
@@ -352,9 +362,9 @@ def test_pinsker():
 
 @pytest.mark.verifies("berthier2019:lecam")
 def test_no_test_makes_fewer_errors():
-    """No test makes fewer errors than the best test.
+    """No test has a smaller sum of its two error probabilities than `best_test`.
 
-    We try all deterministic tests on six outcomes, and their mixtures.
+    We try all deterministic tests on six outcomes, and random tests.
     """
     rng = np.random.default_rng(56)
     for trial in range(12):
@@ -376,9 +386,9 @@ def test_decisions_may_be_booleans_and_rates_fractions():
 
 @pytest.mark.verifies("berthier2019:lecam", "berthier2019:membership")
 def test_a_simulated_adversary_is_right_as_often_as_le_cam_says():
-    """A simulated adversary is right as often as Le Cam's formula says, for 40,000 Gaussian releases.
+    """On 40,000 Gaussian releases, a simulated adversary is right as often as Le Cam's formula predicts.
 
-    The adversary chooses the likelier data set. Each check fails by chance one time in 10,000.
+    The adversary chooses the likelier data set. Each check fails by chance about one time in 10,000.
     """
     rng, trials, z = np.random.default_rng(57), 20_000, 1.0
     scores = [rng.normal(size=trials), 1 / z + rng.normal(size=trials)]
@@ -390,7 +400,8 @@ def test_a_simulated_adversary_is_right_as_often_as_le_cam_says():
     assert auc(scores[1], scores[0]) == pytest.approx(found_auc, abs=4 * math.sqrt(1 / 12 * 2 / trials))
     false_positive, true_positive = roc(scores[1], scores[0])
     best = testing.gaussian_trade_off(false_positive[1:-1:50], noise_multiplier=z)
-    assert true_positive[1:-1:50] == pytest.approx(1 - best, abs=0.03)  # Kolmogorov: 2 sqrt(log(2e4) / 4e4) = 0.031
+    # Kolmogorov's limit for the two empirical laws together, at a false alarm rate of 1e-4: 2 sqrt(log(2e4) / 4e4)
+    assert true_positive[1:-1:50] == pytest.approx(1 - best, abs=0.03)
 
 
 @pytest.mark.verifies("berthier2019:membership", "berthier2019:lecam")
@@ -414,7 +425,7 @@ def test_roc_of_laws_is_that_of_scores_with_these_frequencies():
         ours, scored = testing.roc_of_laws(p, q), roc(members, others)
         for threshold in np.linspace(0, 1, 7):
             assert np.interp(threshold, *ours) == pytest.approx(np.interp(threshold, *scored), abs=1e-14)
-        # no test is better than the curve: the linear program over all tests with a given first error
+        # no test is above the ROC curve, by a linear program over all tests with a given false positive rate
         level = rng.uniform()
         best = optimize.linprog(-q, A_ub=[p], b_ub=[level], bounds=[(0, 1)] * 5)
         assert np.interp(level, *ours) == pytest.approx(-best.fun, abs=1e-9)
@@ -422,9 +433,10 @@ def test_roc_of_laws_is_that_of_scores_with_these_frequencies():
 
 @pytest.mark.verifies("berthier2019:lecam")
 def test_what_epsilon_and_delta_allow_a_test():
-    """Every test on random private pairs is in the region that epsilon and delta allow, over all events.
+    """On random pairs of private laws, the errors of every test are in the region that epsilon and delta allow.
 
-    Two mechanisms attain the region: revealing the data, and one random answer.
+    One mechanism attains the edge of this region. With probability delta, this mechanism reveals the data. Otherwise,
+    it gives a randomised answer.
     """
     rng = np.random.default_rng(59)
     for _ in range(40):
@@ -447,9 +459,9 @@ def test_what_epsilon_and_delta_allow_a_test():
 
 @pytest.mark.verifies("berthier2019:eps10")
 def test_what_epsilon_10_means():
-    """epsilon = 10 allows a ratio of densities up to 22,026, and one random answer attains this ratio.
+    """An epsilon of 10 allows a ratio of densities up to 22,026, and one randomised answer attains this ratio.
 
-    From this answer, the data set is guessed correctly except 5 times in 10^5.
+    A guess of the data set from this answer is wrong only 5 times in 10^5.
     """
     right = math.exp(10) / (1 + math.exp(10))
     p, q = np.array([right, 1 - right]), np.array([1 - right, right])
@@ -462,9 +474,10 @@ def test_what_epsilon_10_means():
 @pytest.mark.verifies("berthier2019:def5.1")
 @pytest.mark.parametrize("eps", [0.05, math.log(3), 4.0])
 def test_stability_is_loss_range_times_tanh(eps):
-    """Stability is the range of the loss times tanh, by a linear program over all pairs of laws within epsilon.
+    """The stability is the range of the loss times tanh(epsilon / 2).
 
-    The laws have four outcomes, and the losses are from 0 to B.
+    A linear program finds the worst pair of epsilon-DP laws. The laws have four outcomes, and the losses are between 0
+    and B.
     """
     B = 10.0
     loss = np.array([0.0, 0.3, 0.8, 1.0]) * B
@@ -475,7 +488,7 @@ def test_stability_is_loss_range_times_tanh(eps):
     assert -best.fun == pytest.approx(testing.stability_from_epsilon(epsilon=eps, loss_range=B), rel=1e-8)
     if eps == math.log(3):
         assert -best.fun == pytest.approx(5, rel=1e-9)
-    assert -best.fun > eps  # epsilon-DP, but not epsilon-stable with this range
+    assert -best.fun > eps  # epsilon-DP, but not epsilon-stable for losses up to B
     for other in np.geomspace(1e-3, 30, 20):
         assert testing.stability_from_epsilon(epsilon=other, loss_range=2) <= other
     assert testing.stability_from_epsilon(epsilon=1e-3, loss_range=2.001) > 1e-3

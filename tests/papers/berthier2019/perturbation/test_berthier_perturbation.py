@@ -1,4 +1,4 @@
-"""Runs of Figures 3, 4, 6, 7 and 8 of Berthier (2019): the contraction and the variance with noise feedback."""
+"""Figures 3, 4, 6, 7 and 8 of Berthier (2019): distances between runs, and the variance with noise feedback."""
 
 from fractions import Fraction
 
@@ -32,7 +32,7 @@ EVERY_CASE = pytest.mark.parametrize("case", CASES)
 
 @pytest.fixture
 def few_pairs(monkeypatch):
-    """Four pairs for each place, instead of a hundred."""
+    """Use four random pairs of runs for each place of the replaced record, instead of 100 pairs."""
     largest_gaps.cache_clear()
     monkeypatch.setattr(figures, "PAIRS", 4)
     yield
@@ -49,9 +49,9 @@ def test_figures_are_found_by_their_alias_and_by_the_statement(name):
 @pytest.mark.verifies("berthier2019:fig3", "berthier2019:fig4")
 @EVERY_CASE
 def test_no_gap_is_above_the_bound_and_the_worst_pair_is_on_it(case, few_pairs):
-    """No gap exceeds the bound, and the worst pair attains it.
+    """No gap between two runs exceeds the bound, and the worst pair of runs attains the bound.
 
-    We compute the bound in exact fractions, one step at a time, and the worst pair with the training loop.
+    We compute the bound in exact fractions, one step at a time. The training loop computes the worst pair.
     """
     rows = gap_rows(case)
     gamma, beta, mu = (Fraction(str(v)) for v in (CASES[case].gamma, CASES[case].beta, CASES[case].mu))
@@ -71,22 +71,23 @@ def test_no_gap_is_above_the_bound_and_the_worst_pair_is_on_it(case, few_pairs):
 
 
 def test_a_step_that_stretches_more_than_is_said_is_seen(monkeypatch, few_pairs):
-    """A step that stretches more than stated is detected: non-convex losses exceed the bound for convex losses.
+    """If a step increases the gap by more than the assumed factor, the verdicts report this.
 
-    Simulated pairs exceed it too.
+    For example, simulated pairs with non-convex losses exceed the bound for convex losses.
     """
     monkeypatch.setattr(figures, "stretch", lambda case: 1.0)
     rows = gap_rows("non-convex")
     assert [row["verdict"] for row in rows[:4]] == ["outside: a gap above the bound"] * 4
     assert rows[0]["ours"] > rows[0]["paper"]
-    assert rows[4]["verdict"] == "inside"  # no step follows the last one
+    assert rows[4]["verdict"] == "inside"  # no step follows the last record, so its gap is exact
 
 
 @EVERY_CASE
 def test_the_losses_are_what_the_bound_asks_for(case):
-    """The losses have the properties that the bound needs, by central differences.
+    """The losses have the properties that the bound needs.
 
-    Gradients have a norm of at most L = 1 without the ridge, and the curvature is between mu and beta.
+    Central differences show that the curvature is between mu and beta. Without the ridge term, the norm of a gradient
+    is at most L = 1.
     """
     rng, h = np.random.default_rng(1), 1e-5
     gradients, others = random_pair(case, 7, rng)
@@ -100,14 +101,15 @@ def test_the_losses_are_what_the_bound_asks_for(case):
             assert largest <= CASES[case].beta + 1e-9
             assert np.linalg.norm(gradient(theta) - max(CASES[case].mu, 0) * theta) <= 1 + 1e-12
     far = [np.linalg.norm(g(np.array([np.pi, 0.0]))) for g in bent(np.array([[1.0, 0.0]]), np.ones(1))]
-    assert far == pytest.approx([1.0], abs=1e-12)  # beta pi + pi/4 = pi/2
+    assert far == pytest.approx([1.0], abs=1e-12)  # the norm is the sine of beta pi + pi / 4 = pi / 2
 
 
 def test_the_curves_of_privacy_are_those_of_gaussians_on_the_worst_gap():
-    """The privacy curves are those of Gaussians at the worst gap.
+    """The privacy curves are divergences of Gaussians whose means differ by the worst gap.
 
-    In the strongly convex case, the curve is the divergence of order 2 of N(gap, 1) from N(0, 1). We compute its
-    exponential by quadrature. In the convex and the non-convex case, the curve is 4 at the last record.
+    In the strongly convex case, the curve is the divergence of order 2 of N(gap, 1) from N(0, 1). We compute the
+    exponential of this divergence by quadrature. In the convex and the non-convex case, the curve is 4 at the last
+    record.
     """
     grid = np.linspace(-12, 16, 40001)
     curve = privacy_curves("strongly convex")["noise N(0, 1) on the output"]
@@ -135,10 +137,10 @@ def test_the_rows_are_the_recorded_numbers():
 
 
 def test_variances_by_impulses_are_those_of_simulated_runs():
-    """Variances by impulses equal those of 40,000 simulated runs.
+    """The variances from impulse responses agree with the variances of 40,000 simulated runs.
 
-    There are 12 comparisons at 5 standard errors. The probability of a false alarm is below 1e-5. An error of 9.8
-    standard errors (7 % of a variance) is missed with probability 1e-6.
+    There are 12 comparisons with a tolerance of 5 standard errors. The probability of a false alarm is below 1e-5. An
+    error of 9.8 standard errors (7 % of a variance) is missed with probability 1e-6.
     """
     noise = 1.3 * np.random.default_rng(9).standard_normal((6, 40_000))
     for feedback in (False, True):

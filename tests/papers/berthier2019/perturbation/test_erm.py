@@ -1,4 +1,7 @@
-"""Problems with their constants, their minimisers, and the three places of the noise (Berthier 2019, Section 3.2)."""
+"""Problems with their constants and minimisers, and noise in the objective, the output or the gradients.
+
+These are the three methods of Berthier (2019, Section 3.2).
+"""
 
 import math
 from fractions import Fraction
@@ -43,7 +46,7 @@ LOSSES = pytest.mark.parametrize("loss", ["logistic", "least-squares"])
 
 
 def draw(loss, *, n=7, d=3, lam=0.2, radius=2.0, seed=0):
-    """A problem with records in the unit ball; the first record is on the boundary."""
+    """A random problem with records in the unit ball. The first record is on the boundary of the ball."""
     rng = np.random.default_rng(seed)
     x = clip_l2(rng.standard_normal((n, d)), 1.0)
     x[0] /= np.linalg.norm(x[0])
@@ -52,7 +55,7 @@ def draw(loss, *, n=7, d=3, lam=0.2, radius=2.0, seed=0):
 
 
 def one_record(problem, x, y):
-    """The problem with this single record."""
+    """A problem that has only this record, with the constants of `problem`."""
     fixed = {"lam": problem.lam, "x_bound": problem.x_bound, "y_bound": problem.y_bound, "radius": problem.radius}
     return Problem(loss=problem.loss, x=np.array([x]), y=np.array([y]), **fixed)
 
@@ -111,16 +114,16 @@ def test_the_constants_are_attained():
         assert (problem.mu, problem.beta, problem.L) == pytest.approx((0.2, beta, L), rel=1e-15)
         curvature = np.linalg.eigvalsh(problem.hessian(np.array([theta, 0, 0])))
         assert (curvature[0], curvature[-1]) == pytest.approx((0.2, beta), rel=1e-15)
-        far = 40.0 if loss == "logistic" else theta  # a label that is far off
+        far = 40.0 if loss == "logistic" else theta  # the prediction at theta = 40 is far from the label
         moved = np.array([far, 0, 0])
         assert np.linalg.norm(problem.gradient(moved) - 0.2 * moved) == pytest.approx(L, rel=1e-14)
 
 
 @pytest.mark.verifies("berthier2019:erm", "berthier2019:outpert")
 def test_a_regularised_gradient_is_no_multiple_of_the_record_and_has_no_bound():
-    """A regularised gradient is no multiple of the record and is unbounded.
+    """A gradient with its regularisation term is not a multiple of the record, and it is unbounded.
 
-    The report's remark and its bound L hold only for the part that depends on the record.
+    The report's remark and its bound L are correct only for the part of the gradient that depends on the record.
     """
     plain, ridge = draw("logistic", lam=0.0), draw("logistic", lam=0.2)
     theta = 1e4 * np.array([1.0, -2.0, 0.5])
@@ -170,9 +173,9 @@ def test_a_problem_outside_its_bounds_is_refused(change, complaint):
 
 @pytest.mark.verifies("berthier2019:objpert")
 def test_the_minimiser_is_that_of_an_independent_search():
-    """The minimiser is that of an independent search, to the stated tolerance.
+    """`minimise` agrees with independent methods up to the stated tolerance.
 
-    For least squares we solve an augmented system of equations. For logistic regression we use mpmath's root finder
+    For least squares, we solve an augmented system of equations. For logistic regression, we use mpmath's root finder
     with 30 digits.
     """
     eta = np.array([0.3, -0.2, 0.1])
@@ -191,8 +194,9 @@ def test_the_minimiser_is_that_of_an_independent_search():
 
     with mpmath.workdps(30):
         want = np.array(mpmath.findroot(equations, (0, 0, 0)).tolist(), float)[:, 0]
-    np.testing.assert_allclose(minimise(problem, eta=eta), want, atol=1e-8)  # tolerance / mu = 5e-9
-    # The noise is far above the size of the gradients, so Newton's steps alone would not return.
+    # the tolerance of `minimise` divided by mu is 5e-9
+    np.testing.assert_allclose(minimise(problem, eta=eta), want, atol=1e-8)
+    # The noise is much larger than the gradients, so plain Newton steps would diverge.
     problem = draw("logistic", lam=1e-3)
     theta = minimise(problem, eta=np.array([5.0, -3.0, 2.0]))
     assert np.linalg.norm(problem.gradient(theta) + np.array([5.0, -3.0, 2.0])) < 1e-9
@@ -219,7 +223,7 @@ def test_an_objective_that_may_have_no_minimiser_is_refused(problem, complaint):
 def test_the_noise_moves_the_minimiser_by_at_most_its_norm_over_the_strong_convexity():
     """Noise eta moves the minimiser by at most ||eta|| / mu, on random problems of both losses.
 
-    Least squares attains the bound along an eigenvector of its Hessian.
+    For least squares, noise along an eigenvector of the Hessian attains the bound.
     """
     rng = np.random.default_rng(3)
     for loss in ("least-squares", "logistic"):
@@ -238,7 +242,7 @@ def test_the_noise_moves_the_minimiser_by_at_most_its_norm_over_the_strong_conve
 
 @pytest.mark.verifies("berthier2019:objpert-close")
 def test_without_strong_convexity_the_noise_can_take_the_minimiser_away_and_a_regulariser_gives_it_back():
-    """Without strong convexity, noise can move the minimiser to infinity, and a regulariser prevents this.
+    """Without strong convexity, noise can move the minimiser to infinity. A regulariser prevents this move.
 
     For two equal records (1, 0), the loss is constant along (0, 1). So with noise, the objective has no lower bound.
     """
@@ -254,9 +258,9 @@ def test_without_strong_convexity_the_noise_can_take_the_minimiser_away_and_a_re
 
 @pytest.mark.verifies("berthier2019:objpert")
 def test_in_one_dimension_with_a_quadratic_loss_the_release_is_the_mean_with_laplace_noise():
-    """In one dimension with a quadratic loss, the release is the mean with Laplace noise, and epsilon is exact.
+    """In one dimension with a quadratic loss, the release is the mean plus Laplace noise, and its epsilon is exact.
 
-    A library's scalar search computes the minimiser. We compute epsilon from a ratio of densities on a grid.
+    SciPy's scalar search finds the same minimiser. A ratio of densities on a grid gives the same epsilon.
     """
     rng, x, R, b = np.random.default_rng(1), np.array([0.0, 0.4, 1.0, 0.9]), 1.0, 0.5
     problem = Problem(loss="least-squares", x=np.ones((4, 1)), y=x, lam=0.0, x_bound=1.0, y_bound=R)
@@ -266,10 +270,11 @@ def test_in_one_dimension_with_a_quadratic_loss_the_release_is_the_mean_with_lap
     assert theta[0] == pytest.approx(searched, abs=1e-7)
     release = objective_mechanism(loss="quadratic", n=4, R=R, b=b)
     assert release.noise_std == pytest.approx(stats.laplace(scale=b).std(), rel=1e-14)
-    assert release.sensitivity == abs(x.mean() - np.array([1.0, 0.4, 1.0, 0.9]).mean())  # 0 is replaced by R
+    # the record R replaces the record 0
+    assert release.sensitivity == abs(x.mean() - np.array([1.0, 0.4, 1.0, 0.9]).mean())
     grid = np.linspace(-9, 9, 1001)
     law = [stats.laplace(loc, b).logpdf(grid) for loc in (x.mean(), x.mean() + release.sensitivity)]
-    assert np.abs(law[0] - law[1]).max() == pytest.approx(R / (4 * b), rel=1e-12)  # so b = R / (n epsilon)
+    assert np.abs(law[0] - law[1]).max() == pytest.approx(R / (4 * b), rel=1e-12)  # epsilon is R / (n b)
     assert choose(release).id == "berthier2019:prop2.1"
     assert 0.4999 < float(laplace(np.array([1e5]), scale=b / release.sensitivity)[0]) <= R / (4 * b)
 
@@ -277,11 +282,11 @@ def test_in_one_dimension_with_a_quadratic_loss_the_release_is_the_mean_with_lap
 @pytest.mark.verifies("berthier2019:objpert")
 @pytest.mark.parametrize("law", ["entries", "norm"])
 def test_the_two_laws_of_the_noise_and_their_size(law):
-    """The noise has the mean size d b under both laws, measured by |eta|_1 or by |eta|_2.
+    """Under both laws, the mean size of the noise is d b.
 
-    |eta|_1 is for the law with independent entries, and |eta|_2 for the law of the norm. The mean is over 1000 draws.
-    We allow 5 standard errors, so a false alarm has probability 6e-7. An error of 9.8 standard errors (18 % of the
-    mean) is missed with probability 1e-6.
+    The size is |eta|_1 for the law with independent entries, and |eta|_2 for the law of the norm. We average over 1,000
+    samples. We allow 5 standard errors, so a false alarm has probability 6e-7. An error of 9.8 standard errors (18 % of
+    the mean) is missed with probability 1e-6.
     """
     problem = Problem(loss="least-squares", x=np.eye(3), y=np.zeros(3), lam=0.5, x_bound=1.0)
     rng = np.random.default_rng(0)
@@ -294,9 +299,10 @@ def test_the_two_laws_of_the_noise_and_their_size(law):
 @pytest.mark.verifies("berthier2019:objpert")
 @pytest.mark.parametrize(("law", "s", "bound"), [("entries", math.sqrt(2), 1.286), ("norm", 1.0, 0.954)])
 def test_under_both_laws_the_minimiser_of_a_regularised_logistic_loss_is_private(law, s, bound):
-    """Under both laws, the minimiser of a regularised logistic loss is private.
+    """Under both laws of the noise, the minimiser of a regularised logistic loss is private.
 
-    Its density at theta is that of eta = -gradient, times the Jacobian by differences.
+    The density of the minimiser at theta is the density of the noise at minus the gradient, times a Jacobian. We
+    compute this Jacobian by differences.
     """
     n, b, lam = 5, 0.5, 0.3
     assert 2 * s / (n * b) + math.log(1 + 1 / (4 * n * lam)) == pytest.approx(bound, abs=5e-4)
@@ -334,9 +340,10 @@ def test_no_epsilon_is_claimed_for_any_other_objective():
 
 @pytest.mark.verifies("berthier2019:objpert")
 def test_six_iterates_under_one_noise_give_the_second_moments_of_the_records_away():
-    """Six iterates with the same noise reveal the records' second moments.
+    """If gradient descent adds one noise vector at all steps, six iterates reveal the second moments of the records.
 
-    Differences of iterates cancel any noise. They give I - gamma H to 1e-13, and from it x x^T.
+    Differences of iterates do not contain the noise. They determine I - gamma H within 1e-13, and so the mean of
+    x x^T.
     """
     problem = draw("least-squares", n=5)
     gamma, H = 0.7, problem.x.T @ problem.x / 5 + 0.2 * np.eye(3)
@@ -351,7 +358,8 @@ def test_six_iterates_under_one_noise_give_the_second_moments_of_the_records_awa
     with pytest.raises(ValueError, match=r"must have at least d \+ 2 = 5 rows, got 4"):
         released_contraction(path[:4])
     far = objective_descent(problem, eta=eta, gamma=gamma, steps=400, theta0=np.zeros(3))[-1]
-    np.testing.assert_allclose(far, minimise(problem, eta=eta), rtol=1e-12)  # the release is the limit
+    # the released minimiser is the limit of the path
+    np.testing.assert_allclose(far, minimise(problem, eta=eta), rtol=1e-12)
 
 
 # --- the contraction, and noise on the output -------------------------------------------------------------------
@@ -367,7 +375,8 @@ def test_a_step_on_a_quadratic_with_its_spectrum_in_mu_beta_contracts_by_rho_at_
     axes = np.linalg.qr(rng.standard_normal((3, 3)))[0]
     H = (axes * np.array([mu, rng.uniform(mu, beta), beta])) @ axes.T
     rho = contraction(gamma=gamma, mu=mu, beta=beta)
-    assert np.linalg.norm(np.eye(3) - gamma * H, 2) == pytest.approx(rho, rel=1e-12)  # the two ends are attained
+    # rho is attained, because mu and beta are eigenvalues of H
+    assert np.linalg.norm(np.eye(3) - gamma * H, 2) == pytest.approx(rho, rel=1e-12)
     assert rho < 1
     best = contraction(gamma=2 / (mu + beta), mu=mu, beta=beta)
     assert best == pytest.approx((beta - mu) / (beta + mu), abs=1e-14)
@@ -399,9 +408,10 @@ def test_the_gap_of_two_passes_is_within_the_bound_at_every_step(loss):
 
 @pytest.mark.verifies("berthier2019:outpert")
 def test_clipped_steps_do_not_contract_and_end_further_apart_than_the_bound():
-    """Clipped steps do not contract. The last iterates of a pair are further apart than the bound.
+    """Clipped steps do not contract, so the last iterates of two runs can be further apart than the bound.
 
-    The losses are (theta - x)^2 / 2 from 0. Far from its record, a clipped step moves by gamma L for any theta.
+    The losses are (theta - x)^2 / 2, and the runs start at 0. If theta is far from the record, a clipped step moves
+    theta by gamma L.
     """
     gamma, L, n = 0.1, 1.0, 10
 
@@ -409,14 +419,16 @@ def test_clipped_steps_do_not_contract_and_end_further_apart_than_the_bound():
         return [lambda theta, x=x: clip_l2((theta - x)[None], bound)[0] for x in (first, *[5.0] * (n - 1))]
 
     rho = contraction(gamma=gamma, mu=1.0, beta=1.0)
-    bounds = output_gaps(n, gamma=gamma, L=L, rho=rho)  # for the n places of the record that differs
+    bounds = output_gaps(n, gamma=gamma, L=L, rho=rho)  # one bound for each place of the record that differs
     pair = simulate_pair(steps(9.0, L), steps(-9.0, L), theta0=np.zeros(1), gamma=gamma)
-    np.testing.assert_allclose(pair[0] - pair[1], [[0.0], *[[2 * gamma * L]] * n], rtol=1e-12)  # +-0.1, then k 0.1 more
+    # the first step moves by +0.1 or -0.1, and all later steps move both runs by +0.1
+    np.testing.assert_allclose(pair[0] - pair[1], [[0.0], *[[2 * gamma * L]] * n], rtol=1e-12)
     assert bounds[0] == pytest.approx(0.2 * 0.9**9, rel=1e-12)
     assert abs(pair[0] - pair[1])[-1] > 2.5 * bounds[0]
     free = simulate_pair(steps(9.0, np.inf), steps(-9.0, np.inf), theta0=np.zeros(1), gamma=gamma)
     gaps = abs(free[0] - free[1])[1:, 0]
-    np.testing.assert_allclose(gaps, 18 * gamma * rho ** np.arange(n), rtol=1e-12)  # unclipped, without L
+    # without the clip, the gaps do not depend on L
+    np.testing.assert_allclose(gaps, 18 * gamma * rho ** np.arange(n), rtol=1e-12)
 
 
 @pytest.mark.verifies("berthier2019:outpert", "berthier2019:fig3")
@@ -440,7 +452,7 @@ def test_the_curve_of_a_shuffled_pass_to_15_digits_and_against_the_mixture_itsel
     assert got == pytest.approx(float(mpmath.log(sum(mpmath.exp(s**2) for s in exact) / 10)), rel=1e-13)
     assert np.max(gaps**2) == pytest.approx(0.04)
     assert np.mean(gaps**2) == pytest.approx(0.0184931230612512)
-    # By quadrature, the true divergence of the averages over the place, with each pair a gap apart, is at most this.
+    # By quadrature, the bound holds for the divergence of a mixture of Gaussians at all gaps from a Gaussian at 0.
     for alpha, sigma in ((2.0, 0.3), (5.0, 0.5)):
 
         def integrand(u, alpha=alpha, sigma=sigma):
@@ -463,12 +475,12 @@ def test_the_release_is_counted_and_drawn():
         < spent.epsilon
         < epsilon([(output_release(problem, gamma=1.0, sigma=0.4), 1)], delta=1e-5, conversion="mironov2017").epsilon
     )
-    problem = draw("logistic", n=50, radius=0.1)  # a problem in which the last step does not end
+    problem = draw("logistic", n=50, radius=0.1)  # the pass reaches the boundary of this small ball
     drawn = [
         output_perturbation(problem, gamma=1.0, sigma=s, theta0=np.zeros(3), rng=np.random.default_rng(3))
         for s in (0.5, 1.0)
     ]
-    rng = np.random.default_rng(3)  # first the order, then the noise
+    rng = np.random.default_rng(3)  # `output_perturbation` draws the order first, and then the noise
     path = sgd_pass(problem.steps(rng.permutation(50)), theta0=np.zeros(3), gamma=1.0, radius=0.1)
     assert np.linalg.norm(path, axis=1).max() == pytest.approx(0.1, rel=1e-12)
     far = sgd_pass(problem.steps(np.random.default_rng(3).permutation(50)), theta0=np.zeros(3), gamma=1.0)
@@ -516,11 +528,11 @@ def divergence(alpha, s, variance):
 def test_the_printed_variance_is_too_small_for_epsilon_above_1():
     printed = claimed_output_variance(alpha=2, sensitivity=1, epsilon=2)
     assert printed == 0.25
-    assert divergence(2, 1, printed) == pytest.approx(4, rel=1e-9)  # instead of 2
+    assert divergence(2, 1, printed) == pytest.approx(4, rel=1e-9)  # the target epsilon is 2
     printed = claimed_output_variance(alpha=2, sensitivity=1, epsilon=0.5)
     assert printed == 4
-    assert divergence(2, 1, printed) == pytest.approx(0.25, rel=1e-9)  # sufficient, but more than needed
-    # The printed variance gives epsilon^2, for every sensitivity.
+    assert divergence(2, 1, printed) == pytest.approx(0.25, rel=1e-9)  # more noise than necessary
+    # The printed variance gives the divergence epsilon^2 for every sensitivity.
     for alpha, s, target in ((2, 3, 2), (3, 0.5, 1.5)):
         printed = claimed_output_variance(alpha=alpha, sensitivity=s, epsilon=target)
         assert divergence(alpha, s, printed) == pytest.approx(target**2, rel=1e-9)
@@ -561,9 +573,10 @@ def test_with_the_same_noise_two_passes_never_part_but_where_their_records_diffe
 
 @pytest.mark.verifies("berthier2019:gradpert")
 def test_a_longer_step_stretches_distances():
-    """A learning rate above 2 / beta stretches distances: the rate 2.1 / beta on beta u^2 / 2 stretches them 1.1 times.
+    """A learning rate above 2 / beta increases distances, so the limit 2 / beta is sharp.
 
-    So the bound 2 / beta is sharp. A loss need not be strongly convex.
+    For the loss beta u^2 / 2, the learning rate 2.1 / beta multiplies distances by 1.1. Up to the limit, distances do
+    not increase, even if the loss is not strongly convex.
     """
     pair = np.array([[1.0], [0.0]])
     for gamma, stretched in ((1.05, 1.1), (1.0, 1.0), (0.5, 0.0)):  # beta = 2

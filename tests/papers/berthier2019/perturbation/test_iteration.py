@@ -1,4 +1,7 @@
-"""Amplification by iteration: convex programs, exact Gaussian laws, exact densities and sums at many digits."""
+"""Amplification by iteration.
+
+We compare it with convex programs, exact Gaussian laws, exact densities, and sums at many digits.
+"""
 
 import math
 
@@ -34,7 +37,7 @@ from tests.oracles.iteration import (
     shifted_by_plans,
 )
 
-# (alpha, L, sigma, C, n, t), the value of Theorem 3.6, and the exact divergence of the steps u -> C u (R22, R23)
+# (alpha, L, sigma, C, n, t), the value of Theorem 3.6, and the exact divergence of the steps u -> C u
 SETTINGS = [
     (2, 1, 2, 1.1, 10, 3, 0.22183049874121, 0.1392360816378),
     (4, 1, 2, 1.01, 50, 1, 0.062523563733036, 0.062523563733036),
@@ -50,9 +53,9 @@ SETTINGS = [
 @pytest.mark.verifies("berthier2019:shifted-renyi", "ours:shifted-gaussian")
 @pytest.mark.parametrize("distance, z, alpha, value", [(1, 0.4, 2, 0.36), (1.5, 0.5, 3, 1.5)])
 def test_shifted_divergence_is_the_best_of_all_transport_plans(distance, z, alpha, value):
-    """The shifted divergence is the least over all transport plans, on a grid of cells of size z (the ledger's R38).
+    """The shifted divergence is the smallest over all transport plans, on a grid with cells of size z.
 
-    The closed form is the same on this grid.
+    The closed form has the same value on this grid.
     """
     closed = float(shifted_renyi_gaussian(alpha, distance=distance, sigma=1.0, z=z))
     assert closed == pytest.approx(value, abs=1e-15)
@@ -66,7 +69,7 @@ def test_shifted_divergence_is_the_best_of_all_transport_plans(distance, z, alph
 
 @pytest.mark.verifies("berthier2019:lem3.3")
 def test_noise_reduces_the_shift_of_gaussians_exactly():
-    """Noise reduces the shift of Gaussians exactly: the best part gives alpha (m - z)^2 / (2 (s^2 + t^2))."""
+    """Lemma 3.3 is exact for Gaussians: the best a gives the divergence alpha (m - z)^2 / (2 (s^2 + t^2))."""
     for m, s, t, z, alpha in ((2.0, 1.0, 0.7, 0.5, 2), (1.0, 0.3, 2.0, 0.0, 3.5)):
         exact = alpha * (m - z) ** 2 / (2 * (s**2 + t**2))
         assert shifted_renyi_gaussian(alpha, distance=m, sigma=math.hypot(s, t), z=z) == pytest.approx(exact, rel=1e-12)
@@ -81,9 +84,9 @@ def test_noise_reduces_the_shift_of_gaussians_exactly():
 
 @pytest.mark.verifies("berthier2019:lem3.3")
 def test_noise_reduces_the_shift_of_random_laws():
-    """Noise reduces the shift of random laws on the integers, with moves by whole cells and two-sided geometric noise.
+    """Lemma 3.3 holds for random laws on the integers, with shifts by whole cells and two-sided geometric noise.
 
-    R_alpha is the divergence of the noise from the noise moved by one cell.
+    R_alpha is the divergence of the noise from the noise shifted by one cell.
     """
     rng, nearest, k = np.random.default_rng(33), 0.0, np.arange(-30, 31)
     for trial in range(21):
@@ -92,7 +95,7 @@ def test_noise_reduces_the_shift_of_random_laws():
         cost = math.log(np.sum(noise[:-1] ** alpha * noise[1:] ** (1 - alpha))) / (alpha - 1)
         mu, nu = rng.dirichlet(np.full(4, 0.5)), rng.dirichlet(np.full(4, 2.0))
         noisy = [np.bincount(np.clip(np.arange(64) - 27, 0, 9), np.convolve(law, noise)) for law in (mu, nu)]
-        for z in (0, 1):  # mass beyond ten cells moves to the outer cells, and this increases no distance
+        for z in (0, 1):  # we move mass beyond ten cells to the outer cells, which increases no distance
             low, _ = shifted_by_plans(*noisy, z, alpha)
             _, high = shifted_by_plans(mu, nu, z + 1, alpha)
             assert low <= high + cost + 1e-9
@@ -102,9 +105,9 @@ def test_noise_reduces_the_shift_of_random_laws():
 
 @pytest.mark.verifies("berthier2019:lem3.4")
 def test_lipschitz_steps_of_random_laws():
-    """Lipschitz steps of random laws satisfy the bound on shifted divergences.
+    """Lemma 3.4 holds for Lipschitz steps of random laws.
 
-    psi doubles distances, so C = 2, and psi' is at most s = 1 cell away from psi.
+    The map psi doubles distances, so C = 2. The map psi' differs from psi by at most s = 1 cell.
     """
     rng, nearest = np.random.default_rng(34), 0.0
     for trial in range(21):
@@ -122,9 +125,10 @@ def test_lipschitz_steps_of_random_laws():
 @pytest.mark.verifies("berthier2019:lem3.4")
 @pytest.mark.parametrize(("z", "C", "s"), [(1.0, 1.5, 0.25), (0.5, 2.0, 3.0), (3.0, 0.5, 1.0)])
 def test_the_shift_after_a_step_is_attained(z, C, s):
-    """The shift after a step is attained by two points z apart, a map that stretches by C, and a second map s further.
+    """The shift C z + s after a step is attained.
 
-    We compute the distance of the images.
+    Two points are z apart. The first map multiplies its point by C, and the second map also adds s. We compute the
+    distance between the two images.
     """
     images = C * np.array([0.0, z]) + np.array([0.0, s])
     assert after_step(z, 0.5, C=C, s=s) == (images[1] - images[0], 0.5)
@@ -132,9 +136,9 @@ def test_the_shift_after_a_step_is_attained(z, C, s):
 
 @pytest.mark.verifies("berthier2019:lem3.4")
 def test_a_step_without_a_lipschitz_constant_may_lose_everything():
-    """A step without a Lipschitz constant has no bound: it can move two points closer than z far apart.
+    """A step without a Lipschitz constant has no bound, because it can move two close points far apart.
 
-    The shifted divergence rises from 0 above any bound.
+    In this example, the shifted divergence is 0 before the step and infinite after it.
     """
     near, far = np.eye(2), np.eye(9)[[0, 8]]
     assert shifted_by_plans(*near, 1, 2).tolist() == [0, 0]
@@ -146,9 +150,9 @@ def test_a_step_without_a_lipschitz_constant_may_lose_everything():
 
 @pytest.mark.verifies("berthier2019:thm3.5")
 def test_theorem_3_5_on_affine_steps_of_all_kinds():
-    """Theorem 3.5 holds for affine steps of all kinds, by exact laws of X_(t+1) = c_t X_t + b_t + noise, |c_t| <= C.
+    """Theorem 3.5 holds for random affine steps X_(t+1) = c_t X_t + b_t + noise with |c_t| <= C.
 
-    In the other run, b_t is moved by s_t.
+    In the second run, b_t is larger or smaller by s_t. We compute the exact laws of both runs.
     """
     rng, nearest = np.random.default_rng(35), 0.0
     for _ in range(400):
@@ -173,7 +177,7 @@ def test_theorem_3_5_on_affine_steps_of_all_kinds():
 @pytest.mark.verifies("berthier2019:thm3.6", "berthier2019:thm3.5")
 @pytest.mark.parametrize("alpha, L, sigma, C, n, t, bound, exact", SETTINGS)
 def test_theorem_3_6(alpha, L, sigma, C, n, t, bound, exact):
-    """Theorem 3.6 has the closed form that the quadratic program with z >= 0 gives (R22, R23, E-I).
+    """The closed form of Theorem 3.6 equals the minimum of the quadratic program with z >= 0.
 
     Affine steps attain the closed form only at t = 1.
     """
@@ -196,9 +200,10 @@ def test_theorem_3_6(alpha, L, sigma, C, n, t, bound, exact):
 @pytest.mark.verifies("berthier2019:thm3.6")
 def test_the_last_step_has_the_curve_of_one_release():
     assert [float(rdp_iteration(2, 1, 2, C, 10, 10)) for C in (0, 0.5, 1, 1.1, 3)] == [1.0] * 5
-    assert affine_pass(1.1, 10, 10, 2.0, 2.0, 2) == pytest.approx(0.0367, abs=5e-5)  # E-I: noise before t helps too
+    # noise before step t also reduces the divergence
+    assert affine_pass(1.1, 10, 10, 2.0, 2.0, 2) == pytest.approx(0.0367, abs=5e-5)
     values = [float(rdp_iteration(2, 1, 2, 1.1, 10, t)) for t in range(1, 11)]
-    assert values == sorted(values)  # points used earlier have stronger guarantees
+    assert values == sorted(values)  # a record has a smaller bound if it was used earlier
     together = rdp_iteration(np.array([1.5, 2.0, 9.0]), 1, 2, 1.1, 10, 3)
     assert together.tolist() == [float(rdp_iteration(a, 1, 2, 1.1, 10, 3)) for a in (1.5, 2, 9)]
 
@@ -218,7 +223,7 @@ def test_the_share_of_noise_at_sixty_digits(C):
 
 
 def smooth_pass(signs, sigma, L=1.0, beta=1.0, gamma=0.4):
-    """The density of the last iterate for the losses L sin(beta u + phase) / beta, which are non-convex.
+    """The density of the last iterate for the non-convex losses L sin(beta u + phase) / beta, and the grid spacing.
 
     The gradients are in [-L, L].
     """
@@ -230,9 +235,10 @@ def smooth_pass(signs, sigma, L=1.0, beta=1.0, gamma=0.4):
 @pytest.mark.verifies("berthier2019:thm3.6", "berthier2019:sec3.3.2-mean", "berthier2019:lem3.1")
 @pytest.mark.parametrize("sigma", [1.0, 2.5])
 def test_a_non_convex_pass_stays_below_the_bounds(sigma):
-    """A non-convex pass stays below the bounds, by exact densities for each place of the record.
+    """The divergence of a non-convex pass is below the bounds.
 
-    The objective is smooth. We also shuffle the records and stop early.
+    We compute exact densities for each place of the replaced record. The losses are smooth. We also test shuffled
+    records and passes that stop early.
     """
     C, n, orders = 1 + 0.4, 4, (1.5, 2.0, 6.0)
     common, record, other = 2.0, 0.0, math.pi  # phases; at u = 0 the two gradients are L and -L
@@ -255,7 +261,7 @@ def test_a_non_convex_pass_stays_below_the_bounds(sigma):
         shuffled = max(renyi_on_grid(*mixed, h, alpha), renyi_on_grid(*mixed[::-1], h, alpha))
         assert shuffled <= softmax_average(alpha, exact) * (1 + 1e-9)
         assert softmax_average(alpha, exact) <= float(rdp_shuffled_epoch(alpha, 1.0, sigma, C, n))
-        for k in (1, 3):  # stopped after k steps: one of them used the record, or none did
+        for k in (1, 3):  # stopped after k steps; one of these steps used the record, or none
             stopped = []
             for r in (record, other):
                 used = [smooth_pass([r if j == t else common for j in range(k)], sigma)[0] for t in range(k)]
@@ -267,9 +273,10 @@ def test_a_non_convex_pass_stays_below_the_bounds(sigma):
 
 @pytest.mark.verifies("berthier2019:thm3.6")
 def test_what_clipping_does_to_the_lipschitz_constant():
-    """With clipped gradients of a convex quadratic in the plane, steps may expand, but by at most 1 + gamma beta.
+    """With clipped gradients of a convex quadratic in the plane, a step can multiply distances by up to 1 + gamma beta.
 
-    So the constant C = 1 for convex losses needs gradients that are bounded without a clip. The report's C does not.
+    So the constant C = 1 for convex losses needs gradients that are bounded without a clip. The report's constant
+    C = 1 + gamma beta is also valid with a clip.
     """
     H, L = np.diag([1.0, 100.0]), 0.1
     gamma = 1 / 100
@@ -287,27 +294,29 @@ def test_what_clipping_does_to_the_lipschitz_constant():
 
 @pytest.mark.verifies("berthier2019:sec3.3.2-mean", "berthier2019:weak-convexity", "berthier2019:lem3.1")
 def test_the_three_averages_at_the_recorded_numbers():
-    """The three averages have the ledger's values (R25, E-M).
+    """The three averages of divergences, `softmax`, `mean` and `max`, have the recorded values.
 
-    If sigma permits the doubled mean, the softmax is below it. Otherwise, the softmax can be larger.
+    The method `mean` is twice the mean divergence and needs a condition on sigma. If this condition holds, `softmax` is
+    smaller than `mean`. Otherwise, `softmax` can be larger than twice the mean divergence.
     """
     value = {m: float(rdp_shuffled_epoch(2, 1, 2, 1.001, 1000, method=m)) for m in ("softmax", "mean", "max")}
     assert value == pytest.approx({"softmax": 0.009675578021636, "mean": 0.0172755484, "max": 1.0}, rel=1e-8)
     assert float(rdp_shuffled_epoch(2, 1, 2, 1.01, 100)) == pytest.approx(0.071401754990632, rel=1e-12)
     assert float(rdp_shuffled_epoch(2, 1, 1, 1.001, 1000)) == pytest.approx(0.0888485, abs=5e-8)
-    assert 8 * mean_share(1.001, 1000) == pytest.approx(0.0691022, abs=5e-8)  # 4 alpha L^2 / sigma^2 times S
+    # twice the mean divergence is 4 alpha L^2 / sigma^2 times S
+    assert 8 * mean_share(1.001, 1000) == pytest.approx(0.0691022, abs=5e-8)
     with pytest.raises(NoGuarantee, match="softmax average") as refused:
         rdp_shuffled_epoch(2, 1, 1, 1.001, 1000, method="mean")
     assert refused.value.id == "berthier2019:weak-convexity"
-    # outside the regime, the softmax is near the largest value: at sigma = L/2 it exceeds half of it
+    # if the condition fails, the softmax is near the largest divergence: 0.57 times this divergence at sigma = L / 2
     assert float(rdp_shuffled_epoch(2, 1, 0.5, 1.001, 1000)) / 16 == pytest.approx(0.57, abs=5e-3)
 
 
 @pytest.mark.verifies("berthier2019:weak-convexity")
 def test_the_condition_of_the_doubled_mean():
-    """The condition of the doubled mean, sigma >= L sqrt(2 alpha (alpha - 1)), is max D <= 1 / (alpha - 1).
+    """The condition sigma >= L sqrt(2 alpha (alpha - 1)) of the method `mean` means max D <= 1 / (alpha - 1).
 
-    Its inequality is (e^y - 1) / y <= 1 + c for y <= c <= 1.
+    The method uses the inequality (e^y - 1) / y <= 1 + c for y <= c <= 1.
     """
     for alpha in (1.2, 2.0, 7.0):
         edge = math.sqrt(2 * alpha * (alpha - 1))
@@ -320,7 +329,7 @@ def test_the_condition_of_the_doubled_mean():
         inside = c * y
         assert (np.expm1(inside) / inside).max() == pytest.approx(largest, abs=6e-6)
         assert largest <= 1 + c
-    # without the condition, the rule is false for mixtures, for example for components that the output reveals
+    # without the condition, the bound fails for mixtures, for example if the output reveals the component
     P, Q = np.eye(20)[::2], np.eye(20)[::2]  # ten components, each on its own two outcomes
     Q[-1, -1], Q[-1, -2] = 1 - 1e-9, 1e-9
     D = [renyi(p, q, alpha=2) for p, q in zip(P, Q, strict=True)]
@@ -359,9 +368,9 @@ def test_an_average_may_leave_a_divergence_out():
     "C, n, value", [(1.1, 100, 0.194331414834), (1.001, 1000, 0.00863777420745), (1.01, 10000, 0.0201494223376)]
 )
 def test_the_sum_at_thirty_digits(C, n, value):
-    """The sum has the ledger's values (R24) at thirty digits, for the report's two values of C.
+    """`mean_share` agrees with a sum at 30 digits and with recorded values.
 
-    These are 1 + 1/sqrt(n) and 1 + 1/n as decimals.
+    The values of C are the report's 1 + 1/sqrt(n) and 1 + 1/n, as decimals.
     """
     with mp.workdps(30):
         q = mp.mpf(str(C)) ** -2
@@ -383,9 +392,10 @@ def test_the_sum_at_thirty_digits(C, n, value):
 
 @pytest.mark.verifies("berthier2019:prop3.1")
 def test_the_rates_of_the_sum():
-    """The rates of the sum (E-E): sqrt(n) S tends to 2, without a log.
+    """Convergence rates of the mean share S for C = 1 + 1/sqrt(n) and C = 1 + 1/n.
 
-    n S - log n tends to Euler's constant + log((e^2 - 1) / 2).
+    For the first C, sqrt(n) S tends to 2, without a logarithm. For the second C, n S - log n tends to Euler's constant
+    + log((e^2 - 1) / 2).
     """
     roots = [math.sqrt(n) * mean_share(1 + 1 / math.sqrt(n), n) for n in (10, 100, 10**3, 10**4, 10**5)]
     assert roots == pytest.approx([1.6552, 1.94331, 2.01227, 2.01494, 2.00834], abs=6e-6)
@@ -403,9 +413,10 @@ def test_the_rates_of_the_sum():
 
 @pytest.mark.verifies("berthier2019:prop3.1")
 def test_the_printed_rates_beside_the_sum_that_the_proof_bounds():
-    """We compare the printed rates with the sum S in the proof: log n / sqrt n is above S from n = 5 on.
+    """We compare the two printed rates with the sum S that the proof bounds.
 
-    log n / n is below S for every n, by 20 % at 1000.
+    For C = 1 + 1/sqrt(n), the printed rate log n / sqrt(n) is above S from n = 5 on. For C = 1 + 1/n, the printed rate
+    log n / n is below S for every n, by 20 % at n = 1000.
     """
     for n in range(2, 400):
         assert (mean_share(1 + n**-0.5, n) > math.log(n) / math.sqrt(n)) == (n in (2, 3, 4))
@@ -420,8 +431,8 @@ def test_the_printed_rates_beside_the_sum_that_the_proof_bounds():
         return 2 + 2 * math.log(m) + 1 / (1 - (1 - 2 / m) ** (m - 1))
 
     assert [last_line(n) for n in (100, 1000, 10**4)] == pytest.approx([9.1476, 11.4505, 13.753], abs=5e-4)
-    # its inequality (1 + u)^p <= 1 + p u + p (p - 1) u^2 / 2 is stated for p >= 1. It is false for p = 1.5 and true for
-    # integers
+    # The appendix states the inequality (1 + u)^p <= 1 + p u + p (p - 1) u^2 / 2 for p >= 1. The inequality is false
+    # for p = 1.5, but true for integers.
     assert 0.5**1.5 == pytest.approx(0.353553, abs=1e-6)
     assert 1 - 0.75 + 0.75 / 8 == 0.34375
     u = np.linspace(-0.999, 0, 200)
@@ -431,9 +442,10 @@ def test_the_printed_rates_beside_the_sum_that_the_proof_bounds():
 
 @pytest.mark.verifies("berthier2019:prop3.1")
 def test_proposition_3_1_holds_in_the_limit_without_a_condition_on_sigma():
-    """Proposition 3.1 holds in the limit without a condition on sigma, by ratios of Lemma 3.1 to the printed bounds.
+    """As n tends to infinity, Proposition 3.1 holds without a condition on sigma.
 
-    At finite n below the smallest sigma, the second bound fails.
+    We compute ratios of Lemma 3.1 to the two printed bounds. At finite n, the value of Lemma 3.1 exceeds the second
+    printed bound if sigma is too small.
     """
 
     def ratio(alpha, sigma, n, power):
@@ -446,7 +458,8 @@ def test_proposition_3_1_holds_in_the_limit_without_a_condition_on_sigma():
     assert seconds[2] > 1
     for alpha, sigma in ((2, 1), (8, 4)):
         assert max(ratio(alpha, sigma, n, 0.5) for n in (2, 10, 100, 10**3, 10**4, 10**5)) < 0.95
-    # the bound of the ledger's entry is below the second printed value at log n = 10^5; n l <= 2, and n l^2 <= 4 / n
+    # At log n = 10^5, the bound in the ledger's entry is below the second printed bound. Here l = 2 log(1 + 1/n), so
+    # n l <= 2 and n l^2 <= 4 / n.
     for alpha, sigma in ((2, 1), (8, 4)):
         y = 2 * alpha * (alpha - 1) / sigma**2
         assert 2 + 1 + 1e5 + y * math.exp(y) * (1e-9 + math.pi**2 / 6) <= 2e5
@@ -456,8 +469,9 @@ def test_proposition_3_1_holds_in_the_limit_without_a_condition_on_sigma():
 def test_proposition_3_1_holds_where_we_say_it_does():
     """Proposition 3.1 holds under our condition on sigma.
 
-    At the smallest allowed sigma, y = (alpha - 1) 2 alpha L^2 / sigma^2 is 1, and the ratio is largest. We compute this
-    ratio below n = 110. From n = 110 on, we use the inequalities of the proof.
+    At the smallest allowed sigma, y = (alpha - 1) 2 alpha L^2 / sigma^2 is 1. Then the ratio of the softmax average to
+    the printed bound is largest. We compute this ratio below n = 110. From n = 110 on, we use the inequalities of the
+    proof.
     """
     for rate, power, smallest in (("1/sqrt(n)", 0.5, 2), ("1/n", 1.0, 4)):
         for n in range(2, 110):
@@ -514,7 +528,7 @@ def test_the_accountant_counts_passes_and_refuses_released_iterates():
 
 
 def test_a_pass_over_one_record_is_one_release():
-    """A pass over one record is one release: alpha (2 L)^2 / (2 sigma^2), for any Lipschitz constant of a step."""
+    """A pass over one record has the divergence of one release, alpha (2 L)^2 / (2 sigma^2), for any constant C."""
     assert [float(rdp_iteration(3, 1, 2, C, 1, 1)) for C in (0, 0.5, 2)] == [1.5] * 3
 
 

@@ -46,12 +46,15 @@ ROW = {"gamma": 0.5, "sigma": 1.3}
 
 
 def column(values):
-    """Numbers as (T, 1, 1) matrices."""
+    """The numbers as an array of shape (T, 1, 1)."""
     return np.array(values, float)[:, None, None]
 
 
 def unrolled(a, gamma, feedback, first=0):
-    """Coefficients of eta_first, .., eta_T in theta_T, by passing each noise through the later steps, in any ring."""
+    """Coefficients of eta_first, ..., eta_T in theta_T, for a_t that are fractions or matrices.
+
+    We carry each noise through the later steps.
+    """
     eye = np.eye(len(a[0]), dtype=int) if np.ndim(a[0]) else 1
     push = (lambda u, v: u @ v) if np.ndim(a[0]) else (lambda u, v: u * v)
     coefficients = []
@@ -90,9 +93,9 @@ def test_the_mean_is_the_path_without_noise():
 
 @pytest.mark.verifies("berthier2019:prop3.3", "berthier2019:A.6")
 def test_the_printed_recursion_is_far_below_the_variance():
-    """The printed recursion is far below the true variance: 0.076 to 0.82 instead of 1.69 to 2.10.
+    """The printed recursion gives variances from 0.076 to 0.82, but the true variances are from 1.69 to 2.10.
 
-    If eta_0 is drawn too, as one line says, S_1 is 2 sigma^2. This value is even further from the printed one.
+    One line of the report also draws eta_0. Then the variance S_1 is 2 sigma^2, even further from the printed variance.
     """
     printed = claimed_feedback_covariances(column(A), **ROW)[1:, 0, 0]
     np.testing.assert_allclose(printed, PRINTED, rtol=2e-6)
@@ -100,7 +103,7 @@ def test_the_printed_recursion_is_far_below_the_variance():
     with_first = [SIGMA2 * sum(c**2 for c in unrolled(A[:T], GAMMA, True, 0)) for T in range(1, 7)]
     assert with_first[0] == 2 * SIGMA2
     assert all(float(v) > 2.5 * p for v, p in zip(with_first, printed, strict=False))
-    # The error in the last line of A.6 is 2 sigma^2 - 2 sigma^2 (1 - gamma a), in fractions.
+    # The last line of A.6 replaces 2 sigma^2 - 2 sigma^2 (1 - gamma a) by 2 (gamma a)^2 sigma^2, which is wrong.
     for a in A:
         assert 2 * SIGMA2 - 2 * SIGMA2 * (1 - GAMMA * a) == 2 * GAMMA * a * SIGMA2 != 2 * (GAMMA * a) ** 2 * SIGMA2
 
@@ -127,10 +130,10 @@ def test_in_three_dimensions_with_matrices_that_do_not_commute():
 @pytest.mark.verifies("berthier2019:prop3.2", "berthier2019:prop3.3")
 @pytest.mark.parametrize("scheme", NUMBERS)
 def test_simulated_updates_have_these_variances_and_means(scheme):
-    """100,000 simulated paths of the printed update have these variances and means.
+    """100,000 simulated paths of the printed update have the computed variances and means.
 
-    There are 12 comparisons at 5 standard errors. The probability of a false alarm is below 1e-5. An error of 9.8
-    standard errors (4.4 % of a variance) is missed with probability 1e-6.
+    There are 12 comparisons with a tolerance of 5 standard errors. The probability of a false alarm is below 1e-5. An
+    error of 9.8 standard errors (4.4 % of a variance) is missed with probability 1e-6.
     """
     rng, N = np.random.default_rng(11), 100_000
     theta, before = np.full(N, 2.0), np.zeros(N)
@@ -146,9 +149,10 @@ def test_simulated_updates_have_these_variances_and_means(scheme):
 
 @pytest.mark.verifies("berthier2019:prop3.2")
 def test_noise_on_the_gradient_is_gamma_times_smaller_on_the_iterate():
-    """Noise on the gradient is multiplied by gamma on the iterate. We unroll the two readings.
+    """Noise on the gradient moves the iterate by gamma times this noise.
 
-    The sentence puts noise on the gradient, and the display puts it on the iterate.
+    The report's sentence puts the noise on the gradient, but the displayed equation puts it on the iterate. We unroll
+    the iterates for both interpretations.
     """
     on_gradient = [GAMMA * c for c in unrolled(A, GAMMA, False, 1)]
     want = SIGMA2 * sum(c**2 for c in on_gradient)
@@ -164,9 +168,9 @@ def test_noise_on_the_gradient_is_gamma_times_smaller_on_the_iterate():
 @given(seed=st.integers(0, 10**6))
 @settings(derandomize=True, deadline=None, max_examples=40)
 def test_with_feedback_too_the_variance_is_at_least_that_of_the_noise(seed):
-    """With feedback, too, the variance is at least that of the noise, for any gamma (also if gamma |a| >= 1).
+    """With feedback, the variance of an iterate is at least the variance of the noise, for any gamma.
 
-    We use the unrolled maps instead of the recursion.
+    This also holds if gamma |a| >= 1. We compute the variance from the unrolled maps and compare it with the recursion.
     """
     rng = np.random.default_rng(seed)
     T, gamma = int(rng.integers(1, 6)), rng.uniform(0.05, 1.5)
@@ -182,22 +186,22 @@ def test_with_feedback_too_the_variance_is_at_least_that_of_the_noise(seed):
 
 @pytest.mark.verifies("berthier2019:sec3.4.3")
 def test_the_statement_as_printed_fails_at_every_step():
-    """The statement as printed fails at every step: the printed variances are below sigma^2 at all six steps.
+    """The printed variances are below sigma^2 at all six steps, but the true variances are at least sigma^2.
 
-    The report says 'Not true for the second'. The true variances are at least sigma^2 at every step.
+    According to the report, the lower bound sigma^2 is 'not true for the second one', the recursion with feedback.
     """
     printed = claimed_feedback_covariances(column(A), **ROW)[1:, 0, 0]
     real = SIGMA2 * np.array([sum(c**2 for c in unrolled(A[:T], GAMMA, True, 1)) for T in range(1, 7)])
     assert (printed < 1.69).all()
     assert (real >= SIGMA2).all()
-    assert max(A) * GAMMA < 1  # the condition of the sentence
+    assert max(A) * GAMMA < 1  # the condition in the report's sentence
 
 
 @pytest.mark.verifies("berthier2019:sec3.4.3")
 def test_fixed_points_and_what_twenty_steps_hide():
-    """The three recursions have these fixed points, and twenty steps cost this much: gamma a = 0.1, sigma = 1, gap 1.
+    """Limits of the three recursions, and the divergences after 20 steps, for gamma a = 0.1, sigma = 1 and gap 1.
 
-    Only the last record differs, so the gap is in the last step.
+    The two data sets differ only in the last record, so the gap arises in the last step.
     """
     a = column([0.2] * 400)
     recursions = (affine_covariances, corrected_feedback_covariances, claimed_feedback_covariances)
@@ -209,16 +213,17 @@ def test_fixed_points_and_what_twenty_steps_hide():
         for S in (recursion(a[:20], gamma=0.5, sigma=1.0)[-1, 0, 0] for recursion in recursions)
     ]
     np.testing.assert_allclose(spent, (0.192851, 0.950868, 9.64253), rtol=3e-6)
-    assert spent[1] / spent[0] == pytest.approx(4.93, abs=0.005)  # 50 by the printed recursion
+    assert spent[1] / spent[0] == pytest.approx(4.93, abs=0.005)  # the printed recursion gives 50
     assert spent[1] < renyi_gaussian(1.0, 1.0, 0.0, 1.0, alpha=2)  # less than with the noise of the last step alone
 
 
 @pytest.mark.verifies("berthier2019:nf-update")
 def test_given_all_iterates_before_the_next_is_the_sum_of_all_gradients_under_fresh_noise():
-    """Given all iterates before, the next one is the sum of all gradients with fresh noise.
+    """Given all earlier iterates, the next iterate is theta_0 minus gamma times the sum of all gradients, plus noise.
 
-    We condition in the joint Gaussian law of the unrolled iterates: mean theta_0 - gamma sum g_s, variance sigma^2. For
-    affine gradients, the law given theta_t alone is also Gaussian, and its variance is above sigma^2.
+    From the joint Gaussian law of the unrolled iterates, we compute the conditional law of the next iterate. Its mean
+    is theta_0 - gamma sum g_s, and its variance is sigma^2. If only theta_t is given and t > 1, the law is also
+    Gaussian for affine gradients, but its variance is above sigma^2.
     """
     a = [float(v) for v in A]
     maps = np.zeros((6, 6))  # coefficients of eta_1 .. eta_6 in theta_T - m_T
@@ -227,7 +232,8 @@ def test_given_all_iterates_before_the_next_is_the_sum_of_all_gradients_under_fr
     S = 1.69 * maps @ maps.T
     for t in range(1, 6):
         weights = np.linalg.solve(S[:t, :t], S[:t, t])
-        np.testing.assert_allclose(weights, -0.5 * np.array(a[1 : t + 1]), atol=1e-10)  # -gamma a_s on theta_s
+        # the weight of theta_s is -gamma a_s
+        np.testing.assert_allclose(weights, -0.5 * np.array(a[1 : t + 1]), atol=1e-10)
         assert S[t, t] - weights @ S[:t, t] == pytest.approx(1.69, rel=1e-12)
     alone = [S[t, t] - S[t, t - 1] ** 2 / S[t - 1, t - 1] for t in range(1, 6)]
     assert alone[0] == pytest.approx(1.69, rel=1e-12)  # theta_1 reveals eta_1
@@ -236,11 +242,12 @@ def test_given_all_iterates_before_the_next_is_the_sum_of_all_gradients_under_fr
 
 @pytest.mark.verifies("berthier2019:nf-update")
 def test_given_the_last_iterate_alone_the_noise_is_gaussian_for_affine_and_not_for_logistic_gradients():
-    """Given the last iterate alone, the noise is Gaussian for affine gradients, but not for logistic ones.
+    """If only theta_2 is given, the noise of the next step is Gaussian for affine, but not for logistic gradients.
 
-    theta_2 = s_2 - eta_2, and s_2 = theta_0 - gamma (g_0 + g_1) depends on theta_1. The noise is eta_2 - eta_3. Because
-    eta_3 is Gaussian and independent, the noise has the fourth cumulant of eta_2 given theta_2. The law of theta_1 is
-    on a grid. A simulation of the printed update near theta_2 = 1 gives the same cumulant within a fifth of it.
+    theta_2 is s_2 - eta_2, and s_2 = theta_0 - gamma (g_0 + g_1) depends on theta_1. The noise of the next step is
+    eta_2 - eta_3. Because eta_3 is Gaussian and independent, this noise has the same fourth cumulant as eta_2 given
+    theta_2. We compute this cumulant from the law of theta_1 on a grid. A simulation of the printed update with theta_2
+    near 1 gives the same cumulant within 20 %.
     """
 
     def fourth_cumulant(values, weights):
@@ -275,7 +282,10 @@ def test_given_the_last_iterate_alone_the_noise_is_gaussian_for_affine_and_not_f
 
 
 def last_iterate_law(problem, order, gamma, sigma, grid):
-    """Density of theta_2 on a grid after two steps with feedback: eta_1 by Gauss-Hermite, eta_2 exactly."""
+    """Density of theta_2 on a grid after two steps with feedback.
+
+    We integrate over eta_1 by Gauss-Hermite quadrature, and over eta_2 exactly.
+    """
     nodes, weights = np.polynomial.hermite_e.hermegauss(60)
     first, second = problem.steps(order)
     theta_1 = -gamma * first(np.zeros(1)) - sigma * nodes[:, None]
@@ -286,10 +296,10 @@ def last_iterate_law(problem, order, gamma, sigma, grid):
 @pytest.mark.verifies("berthier2019:sec3.4.3", "ours:last-iterate")
 @pytest.mark.parametrize("order", [(0, 1), (1, 0), "shuffled"])
 def test_the_last_iterate_of_a_convex_pass_is_protected_as_by_noise_on_the_output(order):
-    """Feedback protects the last iterate of a convex pass as well as noise on the output does, by quadrature.
+    """Feedback protects the last iterate of a convex pass as well as noise on the output does.
 
-    The losses are logistic in one dimension, so the gradients are not affine. The record that differs comes first or
-    last.
+    We compute the divergences by quadrature. The losses are logistic in one dimension, so the gradients are not affine.
+    The replaced record comes first, last, or in random order.
     """
     gamma, sigma, grid = 2.0, 0.8, np.linspace(-9, 9, 4001)
     laws = []
@@ -303,7 +313,7 @@ def test_the_last_iterate_of_a_convex_pass_is_protected_as_by_noise_on_the_outpu
     for alpha in (2.0, 4.0):
         for p, q in (laws, laws[::-1]):
             true = math.log(integrate.trapezoid(p * (p / q) ** (alpha - 1), grid)) / (alpha - 1)
-            share = {(0, 1): rho, (1, 0): 1.0}.get(order)  # share of the gap 2 gamma
+            share = {(0, 1): rho, (1, 0): 1.0}.get(order)  # factor of the gap 2 gamma
             bound = alpha * (2 * gamma * share) ** 2 / (2 * sigma**2) if share else release.curve(np.array([alpha]))[0]
             assert 0.01 < true <= bound
     spent = epsilon([(release, 1)], delta=1e-5, conversion="mironov2017")
@@ -329,10 +339,10 @@ def linear(rng):
 @pytest.mark.verifies("berthier2019:nf-update")
 @pytest.mark.parametrize("noise_on", ["gradient", "iterate"])
 def test_trained_by_the_loop_every_iterate_is_the_printed_update(noise_on):
-    """In training by the loop, every iterate is the printed update, computed by hand.
+    """Every iterate of the training loop equals the iterate that the test computes directly from the printed update.
 
-    The update is theta_{t+1} = theta_t - gamma grad - eta_{t+1} + eta_t. The test draws the same noise again from the
-    run's random streams.
+    The update is theta_{t+1} = theta_t - gamma grad - eta_{t+1} + eta_t. The test draws the noise of the run again from
+    the run's random streams.
     """
     rng, streams, gamma, sigma = np.random.default_rng(0), Streams(3), 0.25, 0.7
     x, y = rng.standard_normal((6, 3)), rng.standard_normal((6, 2))
@@ -361,8 +371,8 @@ def test_trained_by_the_loop_every_iterate_is_the_printed_update(noise_on):
 def test_runs_of_the_rule_have_the_corrected_variance():
     """400 runs of the rule with three steps have the corrected variance.
 
-    We compare the mean variance of 4 x 2 entries 3 times. We allow 5 standard errors, so a false alarm has probability
-    2e-6. An error of 9.8 standard errors is missed with probability 1e-6.
+    After each step, we compare the sum of the variances of the weight and the bias. We allow 5 standard errors, so a
+    false alarm has probability 2e-6. An error of 9.8 standard errors is missed with probability 1e-6.
     """
     x = np.random.default_rng(1).standard_normal((2, 1))
     second = np.array([[x[0, 0] ** 2, x[0, 0]], [x[0, 0], 1.0]])
@@ -398,7 +408,8 @@ def test_without_noise_it_is_dp_sgd_and_without_a_clip_bp():
     state = {}
     for t in (1, 2, 3):
         dW, _ = noise_feedback(net, x[:0], y[:0], m=5, sigma=1.0, rng=np.random.default_rng(t), state=state)
-    eta = [np.random.default_rng(t).standard_normal((2, 4)) for t in (2, 3)]  # the top layer is drawn first
+    # the rule draws the noise of the top layer first
+    eta = [np.random.default_rng(t).standard_normal((2, 4)) for t in (2, 3)]
     np.testing.assert_allclose(dW[2], eta[1] - eta[0], rtol=1e-13)
 
 
@@ -434,7 +445,8 @@ def tiny(tmp_path_factory):
 @pytest.mark.verifies("berthier2019:nf-update")
 def test_stopped_after_any_step_and_resumed_it_is_the_uninterrupted_run(tiny, tmp_path, monkeypatch):
     whole = untimed(run(tiny, tmp_path / "whole"))
-    assert "no privacy guarantee" not in whole["privacy"]["statement"]  # a statement instead of an error
+    # the record contains the privacy statement of the rule
+    assert "no privacy guarantee" not in whole["privacy"]["statement"]
     assert whole["privacy"]["id"] == "berthier2019:nf-update"
     for k in range(whole["steps"]):
         with monkeypatch.context() as patch:
@@ -444,7 +456,8 @@ def test_stopped_after_any_step_and_resumed_it_is_the_uninterrupted_run(tiny, tm
         assert untimed(run(tiny, tmp_path / str(k))) == whole
     iterate = replace(tiny, rule_settings={"sigma": 0.005, "C": 1.0, "noise_on": "iterate", "gamma": tiny.lr})
     again = run(iterate, tmp_path / "iterate")
-    np.testing.assert_allclose(again["test_accuracy"], whole["test_accuracy"], atol=1e-6)  # sigma gamma = 0.005
+    # noise 0.05 on the gradient is noise 0.05 gamma = 0.005 on the iterate
+    np.testing.assert_allclose(again["test_accuracy"], whole["test_accuracy"], atol=1e-6)
     assert again["history"][-1]["train_loss"] == pytest.approx(whole["history"][-1]["train_loss"], rel=1e-4)
 
 

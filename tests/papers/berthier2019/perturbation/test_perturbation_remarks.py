@@ -1,4 +1,4 @@
-"""Remarks of Berthier (2019) on section 3: clipping, Langevin noise, Lemma 3.1, the constant C, feedback."""
+"""Remarks of Berthier (2019) in Section 3: clipping, Langevin noise, Lemma 3.1, the constant C, and feedback."""
 
 import math
 from fractions import Fraction
@@ -19,9 +19,9 @@ from tests.oracles.chance import follows, has_rate, has_variance
 
 @pytest.mark.verifies("berthier2019:rem-clip")
 def test_clipped_gradients_cancel_elsewhere():
-    """Clipped gradients cancel at another point: for records 0, 0, 10 at L = 1, at the minimum of Huber's loss.
+    """The mean of the clipped gradients is zero at the minimum of Huber's loss, not at the mean of the records.
 
-    This is the root of the mean clipped gradient.
+    For the records 0, 0 and 10 with L = 1, this minimum is 0.5, and the mean is 10/3.
     """
     records = np.array([0.0, 0.0, 10.0])
 
@@ -41,26 +41,27 @@ def test_clipped_gradients_cancel_elsewhere():
 @pytest.mark.verifies("berthier2019:rem-langevin")
 @pytest.mark.parametrize("gamma, noise", [(1000**-0.5, 0.251), (1e-3, 1.414), (1e-4, 4.472)])
 def test_the_noise_of_langevin_dynamics_depends_on_the_learning_rate(gamma, noise):
-    """The noise of Langevin dynamics depends on the learning rate.
+    """The noise of Langevin dynamics depends on the learning rate gamma.
 
-    sqrt(2 / (n gamma)) on the gradient gives the variance 1/n of the posterior of a mean, up to gamma / 2.
+    With the standard deviation sqrt(2 / (n gamma)) on the gradient, the variance of the iterate is 1/n up to a relative
+    error of about gamma / 2. The posterior of a mean has the variance 1/n.
     """
     n, steps = 1000, int(12 / gamma)
     sigma = math.sqrt(2 / (n * gamma))
     assert sigma == pytest.approx(noise, abs=5e-4)
     steps = min(steps, 20_000)
     variance = affine_covariances(np.ones((steps, 1, 1)), gamma=gamma, sigma=gamma * sigma)[-1, 0, 0]
-    left = 1 - (1 - gamma) ** (2 * steps)  # share of the way to the stationary law
+    left = 1 - (1 - gamma) ** (2 * steps)  # share of the stationary variance
     assert variance * n == pytest.approx(left / (1 - gamma / 2), rel=1e-9)
 
 
 @pytest.mark.verifies("berthier2019:rem-softmax")
 @pytest.mark.parametrize("n, of_mean, of_largest", [(10, 0.543, 0.948), (100, 0.568, 0.896), (1000, 0.560, 0.845)])
 def test_lemma_3_1_is_the_stronger_one_where_both_are_allowed(n, of_mean, of_largest):
-    """If both bounds are allowed, Lemma 3.1 is the stronger one.
+    """Lemma 3.1 gives a smaller bound than weak convexity, if sigma satisfies the condition of weak convexity.
 
-    The test computes the divergences of Theorem 3.6. If the condition on sigma holds, the lemma's value is below twice
-    the mean. Otherwise, it is near the largest divergence.
+    We apply the two bounds to the divergences of Theorem 3.6. The bound from weak convexity is twice the mean
+    divergence. If its condition on sigma fails, the value of Lemma 3.1 is near the largest divergence.
     """
     C = 1 + 1 / n
     share = np.array([(1 - C**-2) / (1 - C ** (-2 * i)) for i in range(1, n + 1)])
@@ -75,14 +76,15 @@ def test_lemma_3_1_is_the_stronger_one_where_both_are_allowed(n, of_mean, of_lar
 
 @pytest.mark.verifies("berthier2019:rem-softmax")
 def test_no_weakest_guarantee_dominates_a_mixture_with_much_noise():
-    """With much noise, the weakest guarantee does not dominate a mixture.
+    """With much noise, the divergence of a mixture is far below the largest divergence of its components.
 
-    The Gaussians are as far from N(0, 1) as Theorem 3.6 allows for each place. The mixture's divergence is by
-    quadrature.
+    The components are Gaussians at the distances from N(0, 1) that Theorem 3.6 allows for each place. We compute the
+    divergence of the mixture by quadrature.
     """
     n, order = 30, 2
     C = 1 + 1 / n
-    D = np.array([(1 - C**-2) / (1 - C ** (-2 * i)) for i in range(1, n + 1)])  # the last is 1 at sigma = 2 L
+    # the divergences for each place of the record, at sigma = 2 L
+    D = np.array([(1 - C**-2) / (1 - C ** (-2 * i)) for i in range(1, n + 1)])
     centres = np.sqrt(2 * D / order)
     assert D == pytest.approx(order * centres**2 / 2)
     x = np.linspace(-12, 16, 28_001)
@@ -98,9 +100,9 @@ def test_no_weakest_guarantee_dominates_a_mixture_with_much_noise():
 
 @pytest.mark.verifies("berthier2019:sec3.3.3")
 def test_the_mean_share_grows_with_C():
-    """The mean share increases with C, in fractions. For C > 1, it tends to 1 - 1/C^2.
+    """The mean share increases with C. For C > 1, it tends to 1 - 1/C^2 as n grows.
 
-    We write the ratio as one over a geometric sum.
+    In exact fractions, each share is 1 over a geometric sum.
     """
 
     def exactly(C, n):
@@ -125,8 +127,8 @@ def test_the_mean_share_grows_with_C():
 def test_feedback_on_the_gradient_converges_and_the_last_iterate_is_private(gamma, std, divergence):
     """With feedback on the gradient, the iterate converges, and the last iterate is private.
 
-    We unroll the iterate as a sum of independent noises: theta = y - eta_T. The gap in the last step is 2 gamma L, with
-    L = 1.
+    We write the last iterate as a sum of independent noises. The last step moves two runs apart by at most 2 gamma L,
+    with L = 1.
     """
     T, sigma = 2000, 2.0
     weights = np.zeros(T + 1)  # coefficients of eta_1 .. eta_T in theta_T
@@ -149,9 +151,9 @@ def test_feedback_on_the_gradient_converges_and_the_last_iterate_is_private(gamm
 
 @pytest.mark.verifies("berthier2019:rem-feedback-private")
 def test_who_sees_a_converged_last_iterate_guesses_the_last_record_hardly_better_than_from_one_release():
-    """From a converged last iterate, a guess of the last record is hardly better than from one release.
+    """A guess of the last record from a converged last iterate is no better than a guess from one release.
 
-    We make 20,000 runs with either record, by the update itself. The guess is the likelier of the two records.
+    We simulate 20,000 runs of the update for each of two last records. The guess is the likelier record.
     """
     T, gamma, sigma, L, runs = 200, 0.05, 2.0, 1.0, 20_000
     rng = np.random.default_rng(11)
@@ -166,10 +168,11 @@ def test_who_sees_a_converged_last_iterate_guesses_the_last_record_hardly_better
     left, gap = 10 * (1 - gamma) ** T, 2 * gamma * L
     follows(ends[0], stats.norm(left, std).cdf, sees=0.04, tests=2)
     follows(ends[1], stats.norm(left + gap, std).cdf, sees=0.04, tests=2)
-    assert math.hypot(left + gap, std) < 0.16  # the start has distance 10
+    assert math.hypot(left + gap, std) < 0.16  # the runs start at 10
     right = (ends[0] < left + gap / 2).sum() + (ends[1] > left + gap / 2).sum()
     has_rate(right, 2 * runs, stats.norm.cdf(gap / (2 * std)), sees=0.04)
-    assert stats.norm.cdf(gap / (2 * std)) < stats.norm.cdf(L / sigma)  # one release with gap 2 L
+    # a guess from one release with gap 2 L is right more often
+    assert stats.norm.cdf(gap / (2 * std)) < stats.norm.cdf(L / sigma)
 
 
 @pytest.mark.verifies("berthier2019:linreg")
@@ -188,9 +191,10 @@ def test_the_gradient_of_linear_regression():
 @pytest.mark.verifies("berthier2019:rem-largest-rate")
 @pytest.mark.parametrize("gamma, floor", [(0.1, 0.0526316), (1.0, 1.0), (1.9, 19.0)])
 def test_the_noise_leaves_a_floor_that_grows_with_the_rate(gamma, floor):
-    """With noise, the error has a lower limit that grows with the learning rate; epsilon is the same for all.
+    """With noise, the final error has a positive limit that grows with the learning rate.
 
-    We add the squared weights of all noises. The noise N(0, 1) is on the gradient of (theta - x)^2 / 2.
+    The noise N(0, 1) is added to the gradient of (theta - x)^2 / 2. The limit is the sum of the squared weights of all
+    noises. Epsilon is the same for all learning rates.
     """
     weights = gamma * (1 - gamma) ** np.arange(600.0)
     got = affine_covariances(np.ones((600, 1, 1)), gamma=gamma, sigma=gamma)[-1, 0, 0]
@@ -198,15 +202,16 @@ def test_the_noise_leaves_a_floor_that_grows_with_the_rate(gamma, floor):
     assert got == pytest.approx(floor, rel=1e-6)
     assert affine_covariances(np.ones((600, 1, 1)), gamma=2.01, sigma=2.01)[-1, 0, 0] > 1e6
     step = mechanism(L=1.0, sigma=2.0, adjacency="replace-one", sampling="epoch-partition", sampling_rate=1e-3)
-    assert (step.sensitivity, step.noise_std) == (2.0, 2.0)  # both refer to the gradient, and the rate scales both
+    # sensitivity and noise of the gradient do not depend on the learning rate
+    assert (step.sensitivity, step.noise_std) == (2.0, 2.0)
 
 
 @pytest.mark.verifies("berthier2019:rem-largest-rate")
 def test_algorithm_1_ends_nearer_at_a_rate_far_below_the_largest():
-    """Algorithm 1 ends nearer to the minimum with a rate far below the largest one.
+    """Algorithm 1 ends nearer to the minimum with a learning rate far below the largest stable rate.
 
-    There are 2,000 coordinates, and each starts at 10. There is one record at 0 and no clip. We compute the laws of the
-    last iterate from exact fractions.
+    The parameter has 2,000 coordinates, which start at 10. The only record is 0, and gradients are not clipped. We
+    compute the mean and the variance of the last iterate in exact fractions.
     """
     square = {}
     for gamma in (Fraction(1, 10), Fraction(19, 10)):
@@ -219,14 +224,14 @@ def test_algorithm_1_ends_nearer_at_a_rate_far_below_the_largest():
         square[gamma] = (end**2).mean()
     small, large = square.values()
     assert large > 100 * small
-    assert large < 10**2  # it does not diverge
+    assert large < 10**2  # the run with the large rate does not diverge
 
 
 @pytest.mark.verifies("berthier2019:rem-largest-rate")
 def test_the_guarantee_of_the_last_iterate_depends_on_the_rate():
-    """The guarantee of the last iterate depends on the learning rate; one step's curve does not.
+    """The guarantee of the last iterate depends on the learning rate gamma, unlike the guarantee of one step.
 
-    For losses of smoothness 1, the bound increases with the rate through C = 1 + gamma.
+    For losses with smoothness 1, the bound increases with gamma, because C = 1 + gamma.
     """
     last = [float(rdp_shuffled_epoch(2, 1.0, 4.0, 1 + gamma, 1000)) for gamma in (0.001, 0.01, 0.1)]
     assert last == sorted(last)

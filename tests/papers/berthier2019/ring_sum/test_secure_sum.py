@@ -1,4 +1,4 @@
-"""The masked ring sum: secrecy by enumeration, values that colluding nodes learn, and leaks of real-valued noise."""
+"""The masked ring sum: secrecy by enumeration, values that colluding nodes learn, and leaks of real-valued masks."""
 
 import itertools
 import math
@@ -24,12 +24,15 @@ MODULUS = 5
 
 
 def seen(views, nodes):
-    """Everything that some nodes have seen together, as a value that can be counted."""
+    """All values that the given nodes have seen, as a tuple that a `Counter` can count."""
     return tuple((i, name, tuple(views[i][name].tolist())) for i in nodes for name in sorted(views[i]))
 
 
 def laws(n, nodes):
-    """{(the nodes' numbers, S): set of laws of what they see, one for each data set}. Masks are uniform."""
+    """For each pair (numbers of the given nodes, sum), the set of laws of the values that these nodes see.
+
+    Each data set has one law, over uniform masks.
+    """
     found = {}
     for data in itertools.product(range(MODULUS), repeat=n):
         x = np.array(data)[:, None]
@@ -46,9 +49,10 @@ def laws(n, nodes):
 @pytest.mark.verifies("berthier2019:ring")
 @pytest.mark.parametrize("node", [0, 1, 2])
 def test_what_a_node_sees_depends_on_its_own_number_and_the_sum_alone(node):
-    """What a node sees depends only on its own number and the sum.
+    """The values that a node sees depend only on its own number and the sum.
 
-    For all 125 data sets of three nodes modulo 5 and all masks, each of the 25 pairs (own number, sum) has one law.
+    We enumerate all 125 data sets of three nodes modulo 5 and all masks. Each of the 25 pairs (own number, sum) has
+    only one law.
     """
     found = laws(3, [node])
     assert len(found) == 25
@@ -57,10 +61,11 @@ def test_what_a_node_sees_depends_on_its_own_number_and_the_sum_alone(node):
 
 @pytest.mark.verifies("berthier2019:ring")
 def test_the_neighbours_of_a_node_learn_its_number_together():
-    """Together, the neighbours of a node learn its number: of four nodes, 1 and 3 know v_2 - v_1 = x_2.
+    """Together, the two neighbours of a node learn its number.
 
-    So each law of what nodes 1 and 3 see belongs to one x_2. Nodes 2 and 3 learn only x_1 + x_4, and the sum reveals
-    this anyway. Of three nodes, two learn the number of the third from the sum.
+    In a ring of four nodes, nodes 1 and 3 know v_2 - v_1 = x_2. So each law of the values that nodes 1 and 3 see
+    belongs to one x_2. Nodes 2 and 3 learn only x_1 + x_4, which the sum reveals anyway. In a ring of three nodes, two
+    nodes learn the number of the third node from the sum.
     """
     for x in itertools.product(range(MODULUS), repeat=4):
         _, views = ring_views(np.array(x)[:, None], np.array([3]), MODULUS)
@@ -95,10 +100,10 @@ def test_the_sum_is_that_of_python_integers(modulus):
 
 @pytest.mark.verifies("berthier2019:ring")
 def test_the_mask_is_uniform_and_new_for_every_coordinate():
-    """The mask is uniform and new for every coordinate: node 2 receives 25 pairs equally often.
+    """Every coordinate has a new uniform mask, so node 2 receives the 25 pairs of numbers equally often.
 
-    There are 2,500 vectors of two numbers, and a chi2 test with false alarm rate 1e-6. Probabilities with a relative
-    error of a quarter (root mean square) are missed with probability 1e-6.
+    We apply a chi-square test with false alarm rate 1e-6 to 2,500 pairs. If the 25 probabilities have a root mean
+    square relative error of a quarter, the test misses this error with probability 1e-6.
     """
     x, rng = np.full((3, 5000), 2), np.random.default_rng(8)
     received = ring_sum(x, MODULUS, rng)[1][1]["received"].reshape(2500, 2)
@@ -108,9 +113,10 @@ def test_the_mask_is_uniform_and_new_for_every_coordinate():
 
 @pytest.mark.verifies("berthier2019:ring")
 def test_real_vectors_are_summed_to_the_resolution():
-    """Real vectors are summed to the resolution: every coordinate is within 4 / 2 resolutions of the sum of the floats.
+    """The sum of real vectors is correct up to the resolution.
 
-    There are 1,000 draws of 4 nodes.
+    With 4 nodes, every coordinate of the sum is within 4 / 2 resolutions of the sum of the floats. The vectors have
+    1,000 random coordinates.
     """
     rng = np.random.default_rng(2)
     values, resolution, modulus = rng.standard_normal((4, 1000)), 2.0**-20, 2**40
@@ -123,9 +129,9 @@ def test_real_vectors_are_summed_to_the_resolution():
 @pytest.mark.verifies("berthier2019:ring")
 @pytest.mark.parametrize("M, printed", [(10.0, 3.99e-2), (1e3, 3.9894226377883e-4), (1e6, 3.99e-7)])
 def test_real_noise_leaks_its_total_variation(M, printed):
-    """Real noise reveals as much as its total variation: half the integral of |p - q|, to 1e-12 of its value.
+    """A real-valued mask leaks its total variation, which is half the integral of |p - q|.
 
-    The integral is by quadrature. We also compare it with the recorded number.
+    The leak agrees with a quadrature up to a relative error of 1e-12, and with the recorded number.
     """
     leak = gaussian_mask_leak(1.0, M)
     assert leak == pytest.approx(printed, rel=3e-3 if printed != 3.9894226377883e-4 else 1e-13)
@@ -139,16 +145,17 @@ def test_real_noise_leaks_its_total_variation(M, printed):
 @pytest.mark.parametrize("mask, lost", [(1e6, -2.33e-11), (1e12, -2.44e-5), (1e15, 0.025)])
 def test_a_large_mask_costs_digits(mask, lost):
     assert gaussian_mask_error(0.1, mask) == pytest.approx(lost, rel=3e-3)
-    assert abs(gaussian_mask_error(0.1, mask)) <= math.ulp(mask)  # two roundings of half a unit in the last place
+    # the sum is rounded twice, each time by at most half a unit in the last place
+    assert abs(gaussian_mask_error(0.1, mask)) <= math.ulp(mask)
 
 
 @pytest.mark.slow
 @pytest.mark.verifies("berthier2019:ring")
 def test_no_size_of_a_real_mask_hides_everything_and_costs_nothing(tmp_path):
-    """No size of a real mask hides everything and loses no accuracy.
+    """A real-valued mask of any size either reveals something or loses accuracy.
 
-    The sum has two roundings by half a unit in the last place. Its error is at most one spacing of floats, and more
-    than a third of a spacing.
+    The masked sum is rounded twice, each time by at most half a unit in the last place. So the error is at most one
+    spacing of floats. The largest error is more than a third of a spacing.
     """
     done = reproduce("berthier2019:fig13", out=tmp_path)
     leaks = [row["ours"] for row in done.rows]

@@ -1,4 +1,4 @@
-"""Section 4.5 of Berthier's report in exact fractions, and the two computed items that follow from formulas."""
+"""The example of Section 4.5 of Berthier's report in exact fractions, and the rows of Figure 9 and Conjecture 1."""
 
 import itertools
 import json
@@ -19,7 +19,7 @@ HALF = Fraction(1, 2)
 
 
 def gradient_walk(first, second):
-    """Two steps with learning rate one along derivatives of 1 and -1, so that equal losses return to the start."""
+    """End point of two steps with learning rate 1 and derivatives 1 or -1. Two equal losses lead back to the start."""
     slope = {1: lambda u: -1 if u == 0 else 1, 2: lambda u: 1 if u == 0 else -1}
     theta = 0 - slope[first](0)
     return theta - slope[second](theta)
@@ -55,9 +55,10 @@ def test_the_two_epsilons_of_the_text():
 
 @pytest.mark.verifies("berthier2019:sec4.5")
 def test_the_two_numbers_leave_one_structure():
-    """Only one structure gives the two numbers of the example: 6 of 81 ways to end the orders give 7/4 and 4.
+    """The numbers 7/4 and 4 of the example determine its structure.
 
-    We enumerate the 81 ways in which the four orders of losses can end. The 6 ways differ only in names.
+    Each of the four orders of losses ends at one of three outputs, which gives 81 ways. Only 6 of the 81 ways give 7/4
+    and 4. These 6 ways differ only in the names of the outputs.
     """
 
     def largest_ratio(ends, replacement):
@@ -95,9 +96,10 @@ def test_total_variation_and_renyi_of_the_toy(replacement, tv, D):
     ],
 )
 def test_the_same_with_quadratic_losses_and_noise(sigma, replacement, D):
-    """The example also holds for quadratic losses and noise: D_2 from one Gaussian is the log of a sum over pairs.
+    """The example with quadratic losses and Gaussian noise has the expected divergence D_2.
 
-    The pairs are pairs of centres of the mixture. We estimate the laws by Monte Carlo.
+    D_2 of a mixture from one Gaussian is the log of a sum over all pairs of the mixture's centres. We also compare the
+    mixture with a simulation.
     """
     weights, centres = noisy_toy((1, 2), replacement=replacement)
     assert noisy_toy((1, 1), replacement=replacement) == ([1.0], [0.0])
@@ -116,10 +118,11 @@ def test_the_same_with_quadratic_losses_and_noise(sigma, replacement, D):
     for records in (draws[0], second):
         sign = np.where(records == 0, 1.0, -1.0)  # l_1 = u^2 - u, l_2 = u^2 + u
         theta = theta - (2 * theta - sign) + sigma * rng.standard_normal(100_000)
-    # the mean cosine of a mixture is exp(-variance / 2) times that of the centres
+    # the mean cosine of a mixture is exp(-variance / 2) times the mean cosine of its centres
     law, error = np.cos(theta).mean(), np.cos(theta).std() / math.sqrt(100_000)
     expected = math.exp(-(sigma**2)) * float(np.dot(weights, np.cos(centres)))
-    assert abs(law - expected) < 5 * error  # false alarm 6e-7; 9.8 standard errors are missed with 1e-6
+    # the probability of a false alarm is 6e-7; an error of 9.8 standard errors is missed with probability 1e-6
+    assert abs(law - expected) < 5 * error
 
 
 def test_total_variation_with_noise_doubles():

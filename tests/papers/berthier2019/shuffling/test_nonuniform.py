@@ -1,4 +1,7 @@
-"""Subsampling with unequal weights: exact finite mechanisms, quadrature of mixtures and sums at many digits."""
+"""Subsampling with unequal weights.
+
+We compare it with exact finite mechanisms, quadratures of mixtures, and sums at many digits.
+"""
 
 import math
 
@@ -46,9 +49,9 @@ def test_ternary_divergence_is_its_definition():
 
 @pytest.mark.verifies("berthier2019:lem4.1")
 def test_lemma_4_1_on_finite_mechanisms():
-    """Lemma 4.1 holds on finite mechanisms.
+    """Lemma 4.1 holds on finite mechanisms, for three data sets that differ only in record i.
 
-    The bound is c^j times the largest ternary divergence of three records' laws. Three data sets differ in record i.
+    The bound is c^j times the largest ternary divergence of the laws of three records.
     """
     rng, nearest = np.random.default_rng(41), 0.0
     for _ in range(60):
@@ -61,12 +64,12 @@ def test_lemma_4_1_on_finite_mechanisms():
         mixed = [weights[: n - 1] @ laws[: n - 1] + weights[n - 1] * law for law in own]
         zeta_j = max(
             ternary_chi(p, q, r, j=j) for a, p in enumerate(laws) for q in laws[a + 1 :] for r in laws
-        )  # zeta(j)^j
+        )  # zeta(j)^j of the lemma
         exact = max(ternary_chi(mixed[a], mixed[b], mixed[3 - a - b], j=j) for a, b in ((0, 1), (0, 2), (1, 2)))
         assert exact <= weights.max() ** j * zeta_j * (1 + 1e-9)
         nearest = max(nearest, exact / (weights.max() ** j * zeta_j))
     assert nearest > 0.8
-    # equality, if all the other laws equal the third one
+    # the bound is attained if all other records have the third law r
     p, q, r = rng.dirichlet(np.full(4, 2.0), 3)
     for j in (2, 3.5, 6):
         mixed = [0.3 * law + 0.7 * r for law in (p, q, r)]
@@ -75,9 +78,10 @@ def test_lemma_4_1_on_finite_mechanisms():
 
 @pytest.mark.verifies("berthier2019:lem4.1")
 def test_ternary_divergence_of_gaussian_mixtures():
-    """The ternary divergence of Gaussian mixtures is below 4 (e^x - 1), x = 1, for all triples at order 2.
+    """The ternary divergence of Gaussian mixtures is at most its bound, at the orders 2, 3 and 5.
 
-    We use a grid of masses, with means in [-1, 1] and noise 2.
+    At order 2, the bound is 4 (e^x - 1) times the squared weight, with x = 1. The means are in [-1, 1], and the noise
+    has standard deviation 2. We compute the masses on a grid.
     """
     grid = np.linspace(-22, 22, 4401)
 
@@ -104,7 +108,7 @@ def test_ternary_divergence_of_gaussian_mixtures():
 @pytest.mark.verifies("berthier2019:thm4.2", "berthier2019:thm3.2")
 @pytest.mark.parametrize(
     "c, z, alpha, bound, with_min",
-    [  # R18, R19
+    [
         (1e-3, 1, 2, 6.8731036940e-6, 5.4365488788595e-6),
         (1e-3, 1, 8, 2.7819619490089e-5, 2.2074368237644e-5),
         (0.1, 0.5, 3, 2.9039831904533, 2.899221178865),
@@ -124,7 +128,7 @@ def test_theorem_4_2_at_the_recorded_numbers(c, z, alpha, bound, with_min):
         printed = mp.log(total + terms[1] + terms[2]) / (alpha - 1)
         assert float(printed_nonuniform([alpha], c=c, curve=curve(z))[0]) == pytest.approx(float(printed), rel=1e-12)
         assert with_min == pytest.approx(float(mp_thm9(alpha, c, lambda l: l * x / 2)), rel=1e-12)
-    # dp-accounting has the bound with the min, and uses forward differences, which make it even smaller
+    # dp-accounting computes the bound `with_min`. Its forward differences make this bound even smaller.
     assert theirs._compute_rdp_sample_wor_gaussian(c, z, [alpha])[0] <= with_min * (1 + 1e-9)
     if c == 1e-3:
         assert theirs._compute_rdp_sample_wor_gaussian(c, z, [alpha])[0] == pytest.approx(with_min, rel=1e-9)
@@ -135,14 +139,15 @@ def test_theorem_4_2_at_the_recorded_numbers(c, z, alpha, bound, with_min):
     "alpha, printed, right, factor", [(2, 0.00400428184, 6.8731037e-6, 582.6), (8, 0.00231640095, 2.78196195e-5, 83.3)]
 )
 def test_the_misprint_of_theorem_4_2(alpha, printed, right, factor):
-    """The misprint of Theorem 4.2 (E-H, R20): summed from j = 1, the bound is true but of order c.
+    """Theorem 4.2 has a misprint: the sum starts at j = 1.
 
-    The printed bound is hundreds of times the intended bound.
+    The printed bound is valid, but it is proportional to c instead of c^2. At c = 0.001, it is 582.6 times (order 2)
+    and 83.3 times (order 8) the intended bound.
     """
     values = [float(f([alpha], c=1e-3, curve=curve(1))[0]) for f in (printed_nonuniform, subsampled_nonuniform)]
     assert values == pytest.approx([printed, right], rel=1e-8)
     assert values[0] / values[1] == pytest.approx(factor, abs=0.05)
-    # for ten times smaller weights, the printed sum is a tenth, and the intended one a hundredth
+    # if c is ten times smaller, the printed bound falls to a tenth, and the intended bound to a hundredth
     tenth = [float(f([alpha], c=1e-4, curve=curve(1))[0]) for f in (printed_nonuniform, subsampled_nonuniform)]
     assert values[0] / tenth[0] == pytest.approx(10, rel=0.02)
     assert values[1] / tenth[1] == pytest.approx(100, rel=0.02)
@@ -156,7 +161,7 @@ def test_no_finite_mechanism_with_unequal_weights_violates_theorem_4_2():
         weights = rng.dirichlet(np.ones(n))
         laws = rng.dirichlet(np.full(k, 10 ** rng.uniform(0, 2)), n + 1)
         worst = {a: math.log((laws**a @ (laws ** (1 - a)).T).max()) / (a - 1) for a in range(2, 9)}
-        i = int(rng.integers(n))  # the replaced record; the last law is the other one
+        i = int(rng.integers(n))  # the replaced record, which gets the last law
         P, Q = weights @ laws[:n], weights @ np.vstack([laws[:i], laws[n:], laws[i + 1 : n]])
         bound = subsampled_nonuniform(
             orders, c=weights.max(), curve=lambda a, w=worst: np.array([w[int(x)] for x in a])
@@ -171,7 +176,7 @@ def test_no_finite_mechanism_with_unequal_weights_violates_theorem_4_2():
 @pytest.mark.verifies("berthier2019:thm4.2", "berthier2019:thm3.2")
 @pytest.mark.parametrize(
     "n, alpha, exact",
-    [  # R21
+    [
         (3, 2, 0.17472628826469),
         (5, 4, 0.29132308006677),
         (5, 8, 2.16490023828),
@@ -181,9 +186,10 @@ def test_no_finite_mechanism_with_unequal_weights_violates_theorem_4_2():
     ],
 )
 def test_the_exact_divergence_of_one_record_among_many(n, alpha, exact):
-    """The exact divergence of one record among many, by quadrature and as a binomial sum, is within the bound.
+    """The exact divergence of one record among n, by quadrature and as a binomial sum, is at most the bound.
 
-    One record is at +1 or -1, all others at -1, with noise 2 (x = 1) and c = 1/n.
+    One record is at +1 or -1, and all other records are at -1. The noise has standard deviation 2, so x = 1. The weight
+    c of each record is 1/n.
     """
     c = 1 / n
 
@@ -199,18 +205,18 @@ def test_the_exact_divergence_of_one_record_among_many(n, alpha, exact):
     assert value == pytest.approx(exact, rel=2e-8 if n < 1000 else 1e-5)
     bound = float(subsampled_nonuniform([alpha], c=c, curve=curve(1))[0])
     assert max(value, other_way) <= bound
-    weights = np.append(np.full(3, c / 2), c)  # three lighter records, and one of weight c: the bound is the same
+    weights = np.append(np.full(3, c / 2), c)  # three smaller weights and one weight c give the same bound
     assert float(subsampled_nonuniform([alpha], c=weights.max(), curve=curve(1))[0]) == bound
 
 
 @pytest.mark.verifies("berthier2019:thm4.2")
 def test_weights_that_depend_on_the_data_void_theorem_4_2():
-    """Weights that depend on the data make Theorem 4.2 false, as the report's hypothesis says.
+    """If the weights depend on the data, Theorem 4.2 fails. The report excludes such weights.
 
-    There are 100 records, half at -1 and half at +1, and weights of 1/50 on the half that one record names. The output
-    reveals this half, with no amplification at all.
+    Of 100 records, half are at -1 and half at +1. One record decides which half has the weights 1/50. The output
+    reveals this half, so sampling does not improve privacy at all.
     """
-    bound = float(subsampled_nonuniform([2], c=1 / 50, curve=curve(1))[0])  # with sigma = 2
+    bound = float(subsampled_nonuniform([2], c=1 / 50, curve=curve(1))[0])  # the noise multiplier 1 is sigma = 2
     half = np.where(np.arange(100) % 2 == 0, 1.0, -1.0)
     weights = [np.where(half == side, 1 / 50, 0.0) for side in (1, -1)]
     assert [w.sum() for w in weights] == pytest.approx([1, 1])
@@ -224,9 +230,10 @@ def test_weights_that_depend_on_the_data_void_theorem_4_2():
 
 @pytest.mark.verifies("berthier2019:rem-8sigma")
 def test_from_which_noise_on_the_factor_8_holds():
-    """The factor 8 holds if the noise is large enough: with sensitivity 1, from sigma^2 = 0.7959 on.
+    """The factor 8 is large enough if the noise is large enough.
 
-    With sensitivity 2 L, 32 L^2 replaces 8, from sigma^2 = 3.1836 L^2 on.
+    With sensitivity 1, the factor 8 needs sigma^2 >= 0.7959. With sensitivity 2 L, the factor is 32 L^2, which needs
+    sigma^2 >= 3.1836 L^2.
     """
     limit = high_noise_limit()
     assert limit == pytest.approx(optimize.brentq(lambda x: math.expm1(x) - 2 * x, 0.5, 3), rel=1e-12)
@@ -234,11 +241,11 @@ def test_from_which_noise_on_the_factor_8_holds():
     assert [1 / limit, 4 / limit] == pytest.approx([0.7959, 3.18362], abs=5e-5)
     for x, true in ((limit * 0.999, True), (limit * 1.001, False), (1e-6, True), (3, False)):
         assert (4 * math.expm1(x) <= 8 * x) == true
-    for sigma in (2.0, 20.0):  # L = 1, with any noise
+    for sigma in (2.0, 20.0):  # with L = 1, the factor must be 32, and 8 is too small for any noise
         two = float(gaussian(np.array([2.0]), noise_multiplier=sigma / 2)[0])
         assert 4 * math.expm1(two) > 8 / sigma**2
         assert 4 * math.expm1(two) <= 32 / sigma**2
-    # the report derives this rate with n steps of 1/n each; n times the bound tends to a constant over n
+    # the report takes n steps with c = 1 / n; then n times the bound is nearly a constant divided by n
     rates = [n * n * float(subsampled_nonuniform([2], c=1 / n, curve=curve(2))[0]) for n in (10**3, 10**5)]
     assert rates == pytest.approx([4 * math.expm1(0.25)] * 2, rel=1e-5)
 

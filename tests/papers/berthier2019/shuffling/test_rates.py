@@ -1,4 +1,4 @@
-"""The convergence rate of SGD with and without replacement, and a pass's cost of privacy, by enumeration."""
+"""The convergence rate of SGD with and without replacement, by enumeration, and the divergence of a whole pass."""
 
 import itertools
 import math
@@ -15,7 +15,10 @@ A, X = (1, 2, 3), (-1, 0, 2)
 
 
 def by_enumeration(a, x, gamma, passes, replacement, sigma, theta0):
-    """The mean over every sequence of records, in fractions. The noise contributes the sum of its squared weights."""
+    """Mean squared distance to the minimum over all sequences of records, in fractions.
+
+    The noise adds its variance times the sum of its squared weights.
+    """
     n, goal = len(a), Fraction(sum(p * q for p, q in zip(a, x, strict=True)), sum(a))
     one = itertools.product(range(n), repeat=n) if replacement else itertools.permutations(range(n))
     ways = list(itertools.product(list(one), repeat=passes))
@@ -44,9 +47,10 @@ def distance(a, T, replacement):
 
 @pytest.mark.verifies("berthier2019:rates")
 def test_the_orders_of_convergence():
-    """The orders of convergence are log(T) / T and its square, with rates that depend on T.
+    """The squared distance falls like log(T) / T with replacement, and like (log(T) / T)^2 without replacement.
 
-    If all curvatures are equal, the order is 1 / T^3 up to logs.
+    The learning rate is log(T) / T. If all curvatures are equal, the squared distance without replacement falls like
+    1 / T^3 up to logarithms.
     """
     assert distance(A, 300, True) == pytest.approx(2.98e-2, rel=2e-3)
     assert distance(A, 300, False) == pytest.approx(1.19e-4, rel=5e-3)
@@ -76,10 +80,11 @@ def test_the_difference_does_not_depend_on_the_noise(sigma, both):
 
 @pytest.mark.verifies("berthier2019:alg1")
 def test_a_whole_pass_costs_one_release_whatever_the_loss():
-    """A whole pass costs one release for any loss: two records, both outputs published.
+    """A whole pass has at most the divergence of one release, for any loss.
 
-    The gradients are sin(5 theta), and -sin(5 theta) for the replaced record. We integrate D_2 of the two mixtures over
-    both orders. At sigma = 2 L, it is at most alpha / 2 = 1.
+    The example has two records, and we publish both iterates. One record has the gradient sin(5 theta), and its
+    replacement has -sin(5 theta). The law of the iterates is a mixture over the two orders of the records. At
+    sigma = 2 L, the divergence D_2 of the two mixtures is at most alpha / 2 = 1.
     """
     sigma = 2.0
 

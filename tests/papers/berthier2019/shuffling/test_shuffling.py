@@ -1,4 +1,4 @@
-"""The printed conjectures on SGD with shuffling, the bound from which they follow, and the accountants."""
+"""The printed conjectures on SGD with shuffling, the bound that implies them, and the accountants."""
 
 import ast
 import math
@@ -26,8 +26,8 @@ from nfa.papers.berthier2019.shuffling.our_bound import (
 )
 from nfa.privacy import accountant, theorems
 
-RUN = {"n": 1000, "L": 1.0, "sigma": 2.0, "delta": 1e-4}  # the setting of Figure 12, with x = 1
-FEW = range(2, 65)  # orders; the best order is at most 13 here
+RUN = {"n": 1000, "L": 1.0, "sigma": 2.0, "delta": 1e-4}  # the setting of Figure 12: x = (2 L / sigma)^2 = 1
+FEW = range(2, 65)  # Renyi orders; the best order in these tests is at most 13
 LOG = math.log(1e4)
 
 
@@ -131,9 +131,9 @@ def test_the_bound_of_a_step(c, noise, alpha, uncapped, capped):
 
 @pytest.mark.verifies("berthier2019:conj1")
 def test_the_literal_conjecture_follows_from_the_bound():
-    """The literal conjecture follows from the bound: step t + 1 has c = 1 / (n - t) and C = 16.
+    """The bound implies the conjecture as printed, with C = 16 and a remainder. Step t + 1 has c = 1 / (n - t).
 
-    The remainder has a constant that depends on the order.
+    The constant of the remainder depends on the order.
     """
     assert 2 * math.expm1(1.256431) <= 4 * 1.256431 < 2 * math.expm1(1.256432) + 1e-5
     alphas = np.arange(2, 11)
@@ -152,9 +152,9 @@ def test_the_literal_conjecture_follows_from_the_bound():
 @pytest.mark.verifies("berthier2019:conj1", "ours:conjecture-1")
 @pytest.mark.parametrize(("L", "sigma"), [(1.0, 2.0), (1.0, 5.0), (3.0, 7.0)])
 def test_the_constant_of_the_remainder_by_hand(L, sigma):
-    """The remainder's constant has the values by hand: K_2 = 0, K_3 = e^(3x), K_4 = (2/3) (4 e^(3x) + e^(6x)).
+    """The constants of the remainder at the orders 2, 3 and 4 equal formulas derived by hand.
 
-    Here x is the square of 2 L / sigma.
+    They are K_2 = 0, K_3 = e^(3x) and K_4 = (2/3) (4 e^(3x) + e^(6x)), with x = (2 L / sigma)^2.
     """
     x = (2 * L / sigma) ** 2
     by_hand = [0, math.exp(3 * x), 2 / 3 * (4 * math.exp(3 * x) + math.exp(6 * x))]
@@ -178,9 +178,9 @@ def test_the_constant_of_the_remainder_by_hand(L, sigma):
     ],
 )
 def test_the_leading_term_alone_fails_at_large_orders(n, alpha, exact, holds):
-    """The leading term alone fails at large orders: a pass's first step is a draw with replacement.
+    """At large orders, the leading term alone is not a bound.
 
-    The divergence of this step is known exactly (R21).
+    We know the exact divergence of the first step of a pass, because this step samples like a step with replacement.
     """
     found = worst_pair([alpha], c=1 / n, x=1.0)[0]
     if exact is not None:
@@ -192,9 +192,9 @@ def test_the_leading_term_alone_fails_at_large_orders(n, alpha, exact, holds):
 
 @pytest.mark.verifies("berthier2019:conj1")
 def test_up_to_which_order_sixteen_is_enough_without_a_remainder():
-    """Without a remainder, 16 is enough for every m up to order 5, but not at order 6.
+    """Without a remainder, the constant C = 16 is enough at orders up to 5 for every m, but not at order 6.
 
-    We compute D_alpha sigma^2 / (alpha L^2 c^2) at c = 1 / m.
+    The necessary constant is D_alpha sigma^2 / (alpha L^2 c^2) at c = 1 / m.
     """
     m = np.arange(1, 300)
     D = np.array([worst_pair(np.arange(2, 7), c=1 / k, x=1.0) for k in m])
@@ -218,7 +218,7 @@ def test_where_the_remainder_overtakes_the_leading_term():
 
 # ---------------------------------------------------------------- passes and whole runs (Figure 12)
 
-FULL = {  # tau: (capped, orders, uncapped, orders) after 1, 10 and 50 epochs
+FULL = {  # tau: epsilons with the cap, their orders, epsilons without the cap, their orders; after 1, 10, 50 epochs
     0.001: ((0.80523107, 1.14455544, 2.39615953), (13, 13, 9), (0.81456399, 1.23788461, 2.70674388), (13, 13, 8)),
     0.1: ((0.81077599, 1.20000461, 2.53437872), (13, 13, 9), (0.82113417, 1.30358646, 2.86068524), (13, 13, 8)),
     0.5: ((0.90850458, 1.53966491, 3.47096421), (12, 11, 7), (0.92569951, 1.69732143, 3.92529221), (12, 11, 6)),
@@ -254,13 +254,13 @@ def test_without_the_cap_a_part_of_a_pass_costs_no_more_than_its_share():
 
 
 def divergence_of_a_pass(n, k, alpha, x):
-    """The exact divergence after k steps over n records. Record 0 has the gradient L under D, all others have -L.
+    """The exact divergence after k steps over n records, from the moments of a mixture.
 
-    It uses the moments of a mixture. Under D', the k outputs are independent Gaussians with mean -L. Under D, record 0
-    is at each of the k places with probability 1 / n.
+    Under D, record 0 has the gradient L, and all other records have -L. Record 0 is at each of the k places with
+    probability 1 / n. Under D', the k outputs are independent Gaussians with mean -L.
     """
     counts = np.array(np.meshgrid(*[range(alpha + 1)] * (k + 1))).reshape(k + 1, -1).T
-    counts = counts[counts.sum(axis=1) == alpha]  # how often record 0 is at each place, or at no place
+    counts = counts[counts.sum(axis=1) == alpha]  # how often record 0 is unused (column 0) or at each place
     ways = [math.factorial(alpha) / math.prod(map(math.factorial, row)) for row in counts.tolist()]
     weight = np.where(counts[:, 0] > 0, ((n - k) / n) ** counts[:, 0], 1.0) / n ** counts[:, 1:].sum(axis=1)
     moment = float((ways * weight * np.exp((counts[:, 1:] * (counts[:, 1:] - 1) * x / 2).sum(axis=1))).sum())
@@ -273,9 +273,10 @@ def divergence_of_a_pass(n, k, alpha, x):
 @pytest.mark.parametrize("noise", [0.5, 1.0, 2.0, 6.0])
 @pytest.mark.parametrize(("n", "tau"), [(1, 1), (2, 0.5), (2, 1), (3, 0.4), (3, 0.7), (3, 1), (5, 0.8), (40, 0.1)])
 def test_a_run_spends_no_more_than_is_said_wherever_it_stops(n, tau, noise, cap):
-    """A run spends no more than stated, for any stopping step: whole passes and the part of the last one.
+    """Whichever step a run stops at, the exact divergence of the run is at most the stated divergence.
 
-    The divergences of passes add up, because the passes are independent for linear losses.
+    A run consists of whole passes and a part of the last pass. For linear losses, passes are independent, so their
+    divergences add up.
     """
     L, orders, k = 1.5, (2, 3, 4), math.floor(tau * n + 1e-9)
     exact = {
@@ -292,7 +293,10 @@ def test_a_run_spends_no_more_than_is_said_wherever_it_stops(n, tau, noise, cap)
 
 
 def hockey_stick_of_a_first_step(epsilon, n, x):
-    """Delta of the first step of a pass, N(+-1, 4 / x) by quadrature: the largest over the centres of the others."""
+    """Delta of the first step of a pass, by quadrature of mixtures of N(1, 4 / x) and N(-1, 4 / x).
+
+    We return the largest delta over the two possible centres of the other records.
+    """
     std = 2 / math.sqrt(x)
     grid = np.linspace(-2 - 12 * std, 2 + 12 * std, 200_001)
     near, far = (np.exp(-(((grid - centre) / std) ** 2) / 2) / (std * math.sqrt(2 * math.pi)) for centre in (1, -1))
@@ -306,9 +310,9 @@ def hockey_stick_of_a_first_step(epsilon, n, x):
 @pytest.mark.parametrize("delta", [1e-2, 1e-5, 1e-8])
 @pytest.mark.parametrize("n", [2, 3, 10, 100])
 def test_no_delta_of_a_run_of_one_step_is_above_what_is_said(n, delta):
-    """No delta of a run of one step exceeds the stated one: at the stated epsilon, the true delta is within bounds.
+    """At the stated epsilon, the true delta of a run of one step is at most the stated delta.
 
-    The run is one step of a pass over all records, which is a share 1 / n of the pass.
+    The run is the first step of a pass over n records, so it is a share 1 / n of the pass.
     """
     for sigma in (0.5, 1.0, 2.0, 5.0):
         for conversion in ("mironov2017", "canonne2020"):
@@ -320,9 +324,10 @@ def test_no_delta_of_a_run_of_one_step_is_above_what_is_said(n, delta):
 @pytest.mark.filterwarnings("ignore::nfa.privacy.rdp.OrderAtGridEnd")
 @pytest.mark.parametrize("cap", [True, False])
 def test_a_run_is_the_sum_of_its_steps(cap):
-    """A run is the sum of its steps, computed one step at a time at thirty digits, over random settings.
+    """The stated divergence of a run is the sum of the bounds of its steps.
 
-    A whole pass costs at most one release.
+    We compute the sum step by step at 30 digits, for random settings. With the cap, a whole pass counts at most as one
+    release.
     """
     draws = np.random.default_rng(5)
     for _ in range(30):
@@ -361,16 +366,16 @@ def test_the_cap_of_a_pass_is_the_full_release():
     ],
 )
 def test_whole_passes_stay_below_the_sum_of_their_steps(gradients, k, alpha, exact):
-    """Whole passes stay below the sum of their steps, for linear losses and sigma = 2 L.
+    """For linear losses and sigma = 2 L, the divergence of k steps of a pass is below the sum of the steps' bounds.
 
-    The closed form is for one gradient that changes from 1 to -1, the value of all other gradients (R32).
+    One gradient changes from 1 to -1, and all other gradients are -1. This case has a closed form.
     """
     n = len(gradients)
     found = pass_renyi([float(g) for g in gradients], -1.0, k=k, sigma=2.0, alpha=alpha)
     assert found == pytest.approx(exact, rel=2e-6)
     assert found == pytest.approx(divergence_of_a_pass(n, k, alpha, 1.0), rel=1e-9)
     assert found <= corrected_pass_rdp([alpha], n=n, k=k, L=1.0, sigma=2.0)[0]
-    assert found <= alpha / 2  # if the permutation is known: 2 alpha L^2 / sigma^2
+    assert found <= alpha / 2  # the bound for a known permutation, 2 alpha L^2 / sigma^2
 
 
 @pytest.mark.verifies("berthier2019:conj1")
@@ -380,15 +385,15 @@ def test_the_worst_pass_of_two_steps_over_three_records():
             pass_renyi([first, *rest], other, k=2, sigma=2.0, alpha=alpha)
             for first, other in ((1.0, -1.0), (1.0, 0.0), (0.0, 1.0))
             for rest in ((-1.0, -1.0), (-1.0, 0.0), (-1.0, 1.0), (0.0, 0.0), (0.0, 1.0), (1.0, 1.0))
-        )  # up to a common sign
+        )  # all gradients in {-1, 0, 1}, up to a common sign
         assert found == pytest.approx(exact, rel=1e-7)
         assert found < corrected_pass_rdp([alpha], n=3, k=2, L=1.0, sigma=2.0)[0]
 
 
 def test_the_divergence_of_a_pass_has_no_origin_and_no_unit():
-    """The divergence of a pass depends on no origin or unit: it stays the same if all gradients move by 400.
+    """The divergence of a pass does not depend on the origin or the unit of the gradients.
 
-    A unit that is a thousandth as large also gives the same value, as the definition requires.
+    It stays the same if we add 400 to all gradients, or if we multiply all gradients and sigma by 1,000.
     """
     gradients, replaced = np.array([1.0, -1.0, 10.0]), -10.0
     want = pass_renyi(gradients, replaced, k=1, sigma=1.0, alpha=2)
@@ -403,11 +408,14 @@ def test_step_by_step_is_lossy():
     assert sum(1 / k**2 for k in range(1, 100_000)) == pytest.approx(math.pi**2 / 6, abs=2e-5)
 
 
-# ---------------------------------------------------------------- what the text says about Figure 12
+# ---------------------------------------------------------------- the text about Figure 12
 
 
 def test_growth_with_the_epochs():
-    """With every term, epsilon grows roughly linearly with the epochs; the leading term grows like a square root."""
+    """With all terms, epsilon grows roughly linearly with the number of epochs.
+
+    With the leading term alone, epsilon grows roughly like a square root.
+    """
     lead = [conjectured_epsilon(e=e, tau=0.001, **RUN)[0] for e in range(1, 51)]
     full = [corrected_epsilon(e=e, tau=0.001, orders=FEW, **RUN).epsilon for e in range(1, 51)]
     slopes = [math.log(conjectured_epsilon(e=e * 1.001, tau=0.001, **RUN)[0] / lead[e - 1]) for e in (1, 50)]
@@ -442,24 +450,26 @@ SETTINGS = {
     ],
 )
 def test_the_accountants_of_sampling_with_replacement(adjacency, conversion, epsilons):
-    """The accountants of sampling with replacement: tau = 1 / n is this sampling.
+    """With tau = 1 / n, each step samples with replacement, so accountants for this sampling apply.
 
-    The method of [1] counts another adjacency, and gives a smaller value.
+    The report cites the method of Abadi et al. (2016) as [1]. Their method is for add-remove, and its epsilon is
+    smaller.
     """
     given = {"law": "gaussian", "adjacency": adjacency, "noise_std": 2.0, "sampling_rate": 1e-3}
     for e, expected in zip((1, 10, 50), epsilons, strict=True):
         spent = accountant.epsilon(
             [(Mechanism(**given, **SETTINGS[adjacency]), 1000 * e)], delta=1e-4, conversion=conversion
         )
-        assert spent.epsilon == pytest.approx(expected, abs=5e-8)  # dp-accounting rounds about 10^4 steps of 10^-12
+        # dp-accounting rounds each step by about 1e-12, and this adds up over about 10^4 steps
+        assert spent.epsilon == pytest.approx(expected, abs=5e-8)
 
 
 @pytest.mark.slow
 def test_what_a_draw_with_replacement_really_spends():
-    """After one epoch, draws with replacement have a true epsilon below the leading term's 0.388, by privacy losses.
+    """For sampling with replacement, privacy losses give an epsilon of 0.1122 after one epoch and 0.9388 after 50.
 
-    The losses are those of the worst known pair. The leading term exceeds their epsilon, although it is not a proved
-    bound.
+    The privacy losses are those of the worst known pair of data sets. The leading term gives the larger epsilon 0.388
+    after one epoch, although it is not a proved bound.
     """
     from dp_accounting import dp_event
     from dp_accounting.pld import PLDAccountant
@@ -467,7 +477,7 @@ def test_what_a_draw_with_replacement_really_spends():
     for e, tight in ((1, 0.1122), (50, 0.9388)):
         account = PLDAccountant(value_discretization_interval=5e-5)
         account.compose(dp_event.PoissonSampledDpEvent(1e-3, dp_event.GaussianDpEvent(1.0)), 1000 * e)
-        assert account.get_epsilon(1e-4) == pytest.approx(tight, abs=3e-4)  # an upper bound
+        assert account.get_epsilon(1e-4) == pytest.approx(tight, abs=3e-4)  # get_epsilon returns an upper bound
 
 
 # ---------------------------------------------------------------- the accountant: tau = 1, without a conjecture
@@ -486,9 +496,9 @@ def shuffled(sigma=2.0, n=1000):
 
 @pytest.mark.verifies("berthier2019:conj1", "berthier2019:conj2")
 def test_a_whole_pass_has_a_bound_without_any_conjecture():
-    """A whole pass has a bound without any conjecture, by the known permutation: 2 alpha L^2 / sigma^2 per pass.
+    """A whole pass has the bound 2 alpha L^2 / sigma^2 without any conjecture, even for a known permutation.
 
-    Epsilon is R + 2 (R l)^(1/2) at the best order, R = 1/2.
+    At the best order, epsilon is R + 2 (R l)^(1/2) with R = 1/2 and l = log(1 / delta).
     """
     best = 1 + math.sqrt(2 * LOG)
     exact = accountant.epsilon([(shuffled(), 1000)], delta=1e-4, conversion="mironov2017", orders=[2, best, 9])
@@ -537,15 +547,15 @@ def test_no_accountant_imports_a_conjecture():
 
 @pytest.mark.parametrize("gap", [0.02, 1.0, 9.0])
 def test_a_pass_over_one_record_is_one_gaussian(gap):
-    """A pass over one record is one Gaussian: alpha gap^2 / (2 sigma^2), for gradients at any distance.
+    """A pass over one record is one Gaussian release, with the divergence alpha gap^2 / (2 sigma^2).
 
-    The distance is in units of the noise.
+    The gap is the distance between the two gradients, in units of the noise's standard deviation.
     """
     assert pass_renyi([gap / 2], -gap / 2, k=1, sigma=1.0, alpha=3) == pytest.approx(1.5 * gap**2, rel=1e-6, abs=1e-9)
 
 
 def test_the_conjecture_has_a_last_step():
-    """The conjecture has a last step: with n - t + 1 = 1 and 2, it has four times the value of the step before."""
+    """At the last step (n - t + 1 = 1), the conjectured value is four times the value at the step before."""
     last, before = (conjectured_step_rdp([3.0], n=5, t=t, L=1.0, sigma=2.0)[0] for t in (5, 4))
     assert last == pytest.approx(4 * before, rel=1e-14)
 

@@ -1,4 +1,4 @@
-"""The proof of Conjecture 1: each object is compared with the sum over all orders of the records in fractions."""
+"""Our proof of Conjecture 1. We compare each quantity of the proof with a sum over all orders of the records."""
 
 import itertools
 import math
@@ -25,7 +25,7 @@ SHAPES = ("ones", "random", "zeros", "huge", "nearly one record a row")
 
 
 def table(rng, n, m, shape):
-    """m rows of n + 1 densities in fractions: n records, and in the last column record 0 of the neighbour."""
+    """m rows of densities in fractions: a column for each of n records, and one for the neighbour's record 0."""
     values = rng.integers(1, 20, (m, n + 1))
     rows = [[Fraction(int(v), int(w)) for v, w in zip(row, row[::-1], strict=True)] for row in values]
     if shape == "ones":
@@ -40,7 +40,7 @@ def table(rng, n, m, shape):
 
 
 def over_all_orders(phi, n):
-    """The law of the next record by Bayes over all n! orders; None if the outputs are impossible."""
+    """Law of the next record by Bayes' rule over all n! orders, or None if the outputs are impossible."""
     weight = [Fraction(0)] * n
     for order in itertools.permutations(range(n)):
         weight[order[len(phi)]] += math.prod((row[k] for row, k in zip(phi, order, strict=False)), start=Fraction(1))
@@ -87,7 +87,7 @@ def test_the_decomposition_is_exact(shape, times):
         p, q = over_all_orders(phi, n), over_all_orders(other, n)
         if p is None or q is None:
             continue
-        assert non_common_mass(p, q) <= Fraction(1, n - m)  # also in the limit of remark 1
+        assert non_common_mass(p, q) <= Fraction(1, n - m)  # also with densities of 0 (remark 1 in our_proof)
         replaced = [row[0] for row in other]
         maps = itertools.permutations(range(1, n), m)
         if not any(all(row[k] for row, k in zip(phi, image, strict=True)) for image in maps):
@@ -110,23 +110,24 @@ def test_the_decomposition_is_exact(shape, times):
 
 @pytest.mark.verifies("berthier2019:conj1")
 def test_the_mass_that_is_not_common_is_attained():
-    """The mass that is not common attains c = 1 / (n - m).
+    """The mass that the laws under D and D' do not share can attain c = 1 / (n - m).
 
-    The outputs show that record 0 is unused under D, and that it is used under D'.
+    In this example, the outputs show that record 0 is still unused under D, but already used under D'.
     """
     phi = [[Fraction(1, 10**12), Fraction(1), Fraction(1), Fraction(1)]]
     p, q = beliefs(phi), beliefs([[Fraction(10**12), *phi[0][1:]]])
     assert Fraction(1, 3) - Fraction(1, 10**9) < non_common_mass(p, q) <= Fraction(1, 3)
-    assert non_common_mass(beliefs([], 3), beliefs([], 3)) == Fraction(1, 3)  # record 0 differs on the two sides
+    # record 0 is a different record under D and D', so its mass is not common
+    assert non_common_mass(beliefs([], 3), beliefs([], 3)) == Fraction(1, 3)
 
 
 @pytest.mark.verifies("berthier2019:conj1")
 @pytest.mark.parametrize("zeros", [False, True])
 def test_adaptive_mechanisms_for_every_history(zeros):
-    """Adaptive mechanisms satisfy the decomposition for every history, for n = 4 and two outputs per step.
+    """Adaptive mechanisms satisfy the decomposition for every history, for n = 4 and two possible outputs per step.
 
-    The kernels depend on all earlier outputs. We compute the law of the next output from the joint law of whole passes.
-    It is that of the decomposition.
+    The law of each output depends on all earlier outputs. The decomposition gives the same law of the next output as
+    the joint law of all outputs.
     """
     rng = np.random.default_rng(3)
     n, kernels = 4, {}
@@ -225,7 +226,7 @@ def test_the_exchange_lemma_pair_by_pair(rows, records, j):
             totals[total] += weight(M)
             for k in M.values():
                 counts[k] += weight(M)
-    for k in R:  # b_k - a_k = P(the path from j ends at k) >= 0
+    for k in R:  # Lemma 2: b_k - a_k is the probability that the path from j ends at k, so it is at least 0
         assert inside[k] / totals[0] - without[k] / totals[1] == ends[k] / (totals[0] * totals[1]) >= 0
     assert sum(ends.values()) == totals[0] * totals[1]
 
@@ -245,9 +246,9 @@ def densities(outputs, gradients):
 @pytest.mark.verifies("berthier2019:conj1", "berthier2019:sec4.4.2-belief", "ours:conjecture-1")
 @pytest.mark.parametrize("times", [100, pytest.param(5_000, marks=pytest.mark.nightly)])
 def test_no_gaussian_step_exceeds_the_bound(times):
-    """No Gaussian step exceeds the bound, for random and extreme gradients in [-L, L] and histories.
+    """No Gaussian step exceeds the bound, for random histories and random or extreme gradients in [-L, L].
 
-    The divergences are by the trapezoidal rule on a fine grid.
+    We compute the divergences by the trapezoidal rule on a grid with spacing 0.1.
     """
     rng, L, closest = np.random.default_rng(6), 0.5, 0.0
     theta = np.arange(-14, 14, 0.1)
@@ -280,14 +281,13 @@ def test_the_worst_centres_by_quadrature():
 @pytest.mark.verifies("berthier2019:conj1")
 @pytest.mark.parametrize("x", [0.1, 0.5, 1.0, 1.2564, 2.0])
 def test_the_second_moment_over_the_ball(x):
-    """The second moment over the ball: the integral of (N_a - N_b)^2 / N_r is at most e^x - 1.
+    """The integral of (N_a - N_b)^2 / N_r is at most e^x - 1, if the centres are in a ball of radius sigma x^(1/2) / 2.
 
-    The centres are in a ball of radius sigma x^(1/2) / 2. We test 20,000 triples in the plane, and the bound is
-    attained.
+    We test 20,000 triples of centres in the plane. The largest integral is within 1 % of the bound.
     """
     rng = np.random.default_rng(7)
     angle, radius = rng.uniform(0, 2 * np.pi, (2, 3, 20_000))
-    radius = np.sqrt(x) / 2 * np.minimum(radius / np.pi, 1)  # half of them on the boundary
+    radius = np.sqrt(x) / 2 * np.minimum(radius / np.pi, 1)  # half of the centres are on the boundary
     a, b, r = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
     moment = np.exp(((a - r) ** 2).sum(0)) + np.exp(((b - r) ** 2).sum(0)) - 2 * np.exp(((a - r) * (b - r)).sum(0))
     assert moment.max() <= math.expm1(x) * (1 + 1e-12)
@@ -299,9 +299,10 @@ def test_the_second_moment_over_the_ball(x):
 
 @pytest.mark.verifies("berthier2019:conj1", "ours:conjecture-1")
 def test_batches_of_two_break_the_decomposition():
-    """Batches of two break the decomposition: for n = 6, the second batch has 5/6 of its mass not in common.
+    """The decomposition fails for batches of two records.
 
-    The weight of a record is 2/4.
+    For n = 6, the laws of the second batch under D and D' do not share 5/6 of their mass. The decomposition needs a
+    mass of at most 2/4, the probability that the batch contains a given record.
     """
     n, b, rare = 6, 2, Fraction(1, 10**12)
     first = {frozenset({0, 1}): Fraction(1), frozenset({2, 3}): rare}
@@ -309,10 +310,10 @@ def test_batches_of_two_break_the_decomposition():
     mass = non_common_mass_of_batches(p, q)
     assert Fraction(5, 6) - Fraction(1, 10**9) < mass <= Fraction(5, 6)
     assert mass > Fraction(b, n - b)
-    tv = sum(max(p[S] - q[S], 0) for S in p)  # the second output reveals the batch
+    tv = sum(max(p[S] - q[S], 0) for S in p)  # attained by outputs that reveal the second batch
     assert tv > Fraction(b, n - b)
 
-    direct = Counter()  # the same result by all ways to cut a shuffle
+    direct = Counter()  # the law p again, from all orders of the records
     for order in itertools.permutations(range(n), 2 * b):
         direct[frozenset(order[b:])] += first.get(frozenset(order[:b]), 0)
     assert {S: w / sum(direct.values()) for S, w in direct.items() if w} == {S: w for S, w in p.items() if w}
@@ -328,9 +329,9 @@ def test_batches_of_two_break_the_decomposition():
     ],
 )
 def test_so_do_gaussian_sums_of_clipped_gradients(gradients, replaced, output, sigma, mass):
-    """Gaussian sums of clipped gradients with L = 1 also break the decomposition.
+    """The decomposition also fails for Gaussian sums of clipped gradients with L = 1.
 
-    A search at sigma = L and 2 L found exactly 1/2 and no more.
+    A search at sigma = L and at sigma = 2 L found no mass above 1/2.
     """
     laws = [
         next_batch(batch_densities(world, output, sigma=sigma, b=2), n=6, b=2)
@@ -349,7 +350,7 @@ def test_so_do_gaussian_sums_of_clipped_gradients(gradients, replaced, output, s
         by_hand -= least
     assert found == pytest.approx(by_hand, rel=1e-9)
     centres = [[sum(world[k] for k in S) for S in laws[0]] for world in (gradients, (replaced, *gradients[1:]))]
-    for alpha in (2, 4):  # only the proof fails: the divergence does not exceed the bound with weight 1/2
+    for alpha in (2, 4):  # the proof fails, but the divergence is below the bound with weight 1/2
         p, q = ((list(law.values()), own) for law, own in zip(laws, centres, strict=True))
         pair = worst_pair([alpha], c=0.5, x=4 / sigma**2)[0]
         assert max(mixture_renyi(*both, sigma=sigma, alpha=alpha) for both in ((p, q), (q, p))) < 0.9 * pair
@@ -359,7 +360,7 @@ PAIRS = list(itertools.combinations(range(6), 2))
 
 
 def test_twenty_records_are_enumerated():
-    """Twenty records are enumerated: if each has the same density of the output, all are equally likely to be next."""
+    """`beliefs` accepts 20 records. If all have the same density of the output, each is equally likely to be next."""
     assert beliefs([[1] * 20]) == [Fraction(1, 20)] * 20
 
 
