@@ -310,15 +310,15 @@ print(f"at bias 20: {small.moved:.7f}")
 # network with the $\tau_h$ that the printed formula gives at $S = 2$.
 
 # %%
-print(f"{'network':18}{'moved':>9}{'printed':>9}{'corrected':>11}")
+print(f"{'network':20}{'moved':>9}{'printed':>9}{'corrected':>11}")
 for case in audit.cases():
     if case.printed is not None:
         distances = len(case.x) * np.array([case.moved, case.printed, case.corrected])
-        print("{:18}{:9.4f}{:9.4f}{:11.4f}".format(case.name, *distances))
+        print("{:20}{:9.4f}{:9.4f}{:11.4f}".format(case.name, *distances))
 
 # %% [markdown]
 # No row exceeds the corrected column. The third row attains it, so the corrected bound cannot be made smaller. In the
-# row "slope" the printed formula is **exactly right**. In this network the top layer learns from
+# row "derivative" the printed formula is **exactly right**. In this network the top layer learns from
 # $\beta \, e \odot \hat y (1 - \hat y)$. This is one way to read line 10 of Algorithm 1 at $l = L$. The line asks for
 # a $B^{L+1}$ and a $\phi'_L$ that the text does not define. The paper's section 3.2 and Figure 1 use $e$. The paper
 # does not report which of the two was run, and which $\gamma$ was used. ({ref}`lee2020:A10-A11 <lee2020-a10-a11>` and

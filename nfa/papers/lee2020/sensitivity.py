@@ -28,8 +28,8 @@ DECIMALS = 8  # decimals in the rows; the table prints four
 TOPS: dict[str, dict[str, Any]] = {  # signal from which the top layer learns -> settings of dp_dfa
     "e": {},
     "0.9 e": {"beta_top": BETA},
-    "e y(1-y)": {"top": "slope"},
-    "0.9 e y(1-y)": {"top": "slope", "beta_top": BETA},
+    "e y(1-y)": {"top": "derivative"},
+    "0.9 e y(1-y)": {"top": "derivative", "beta_top": BETA},
 }
 HIDDEN: dict[str, tuple[Activation, int, float]] = {
     # Activation, number of units, and bias. At this bias, the derivatives are (nearly) largest and the outputs have a
