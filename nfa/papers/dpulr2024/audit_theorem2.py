@@ -250,22 +250,22 @@ def _reading(case: Reading, settings: AuditOptions) -> tuple[Part, dict]:
             " noise. The estimates of the other examples then almost vanish, and the target's estimate is clipped."
             " The score is the norm of the sum.",
         ),
-        columns=("", "runs", f"length <= {RADIUS:g} C", "shortest", "mean"),
+        columns=("", "runs", f"norm <= {RADIUS:g} C", "smallest", "mean"),
         rows=tuple(
             (
                 name,
-                f"{len(lengths):,}",
-                f"{int((lengths <= RADIUS * C).sum()):,}",
-                f"{lengths.min():.3g}",
+                f"{len(norms):,}",
+                f"{int((norms <= RADIUS * C).sum()):,}",
+                f"{norms.min():.3g}",
                 f"{mean:.4g}",
             )
-            for name, lengths in (
+            for name, norms in (
                 ("D", -played.scores[0]),
                 ("D'", -played.scores[1]),
                 ("D, the rule itself", literal[0]),
                 ("D', the rule itself", literal[1]),
             )
-            for mean in (lengths.mean(),)
+            for mean in (norms.mean(),)
         ),
         after=(
             played.words,

@@ -193,13 +193,13 @@ def _draw(path: Path, rows: list[dict[str, Any]]) -> None:
     }
     phi, n, z = HIDDEN["sigmoid"]
     products = np.geomspace(0.1, 4, 41)
-    slopes = {}
+    attained = {}
     for L in (2, 3, 5):
         betas = products / phi.gamma_max
         true = [moved(*two_labels(L, n, phi, z, beta=b), x, tau_h=1.0) for b in betas]
         told = [claimed_dfa_sensitivity(L=L, m=1, gamma=phi.gamma_max, beta=b, tau_e=TAU_E, tau_h=1.0) for b in betas]
-        slopes[L] = np.divide(true, told)
-    sensitivity_figure(path, curves, ratios, products, slopes)
+        attained[L] = np.divide(true, told)
+    sensitivity_figure(path, curves, ratios, products, attained)
 
 
 def worst(entry: dict[str, Any], name: str) -> bool:
