@@ -142,15 +142,15 @@ S, tau_e = 2.0, 0.1
 tau_h = corrected_tau_h(layer_bounds(net, B), S=S, tau_e=tau_e)
 
 
-def lengths(rule, **settings):
+def norms(rule, **settings):
     settings["rng"] = np.random.default_rng(0)
     alone = (rule(net, xm[i : i + 1], ym[i : i + 1], **settings) for i in range(m))
     return [np.linalg.norm(flat(dW, db)) for dW, db in alone]
 
 
-bare = lengths(bp)
-clipped = lengths(dp_sgd, C=S / 2, m=1, sigma=0.0)
-after_pass = lengths(dp_dfa, B=B, m=1, sigma=0.0, tau_e=tau_e, tau_h=tau_h)
+bare = norms(bp)
+clipped = norms(dp_sgd, C=S / 2, m=1, sigma=0.0)
+after_pass = norms(dp_dfa, B=B, m=1, sigma=0.0, tau_e=tau_e, tau_h=tau_h)
 
 fig, ax = plt.subplots()
 ax.plot(bare, clipped, ".", label=f"DP-SGD: gradient clipped to {S / 2:g}")

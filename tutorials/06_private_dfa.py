@@ -221,7 +221,7 @@ xm, ym = x[:m], y[:m]
 rng = np.random.default_rng(0)
 
 
-def mean_lengths(net, B):
+def mean_norms(net, B):
     """Norm of the noiseless direction, layer by layer (W only), for both rules."""
     found = {}
     for name, make in (("DP-SGD", private_bp), ("DP-DFA", private_dfa)):
@@ -245,12 +245,12 @@ for name, make in (("DP-SGD", private_bp), ("DP-DFA", private_dfa)):
     one = alone(make)
     print(f"{name}: the norm of a record's term is {np.mean(one):.2f} on average, at most {max(one):.2f}")
 
-lengths = mean_lengths(net, B)
+norms = mean_norms(net, B)
 of_noise = [sigma * np.sqrt(net.W[l].size) for l in range(1, net.L + 1)]
 
 fig, ax = plt.subplots()
 at = np.arange(1, net.L + 1)
-for k, (name, values) in enumerate({**lengths, "noise": of_noise}.items()):
+for k, (name, values) in enumerate({**norms, "noise": of_noise}.items()):
     ax.bar(at + 0.27 * (k - 1), values, 0.25, label=name, color=("C0", "C1", "gray")[k])
 ax.set_xticks(at, [f"layer {l}: {net.W[l].shape[0]} x {net.W[l].shape[1]}" for l in at])
 ax.set(yscale="log", ylim=(0.01, 2), ylabel="norm", title="500 records, and noise")
@@ -258,7 +258,7 @@ ax.legend()
 # In words: Bars on a log scale, three a layer: DP-SGD's and DP-DFA's mean direction and the noise. In the first layer
 # the noise has the largest norm. In the top layer both directions have larger norms than the noise.
 plt.show()
-for name, values in lengths.items():
+for name, values in norms.items():
     ratios = ", ".join(f"{v / g:.3f}" for v, g in zip(values, of_noise, strict=True))
     print(f"{name}: signal / noise, layers 1 to {net.L}: {ratios}")
 
@@ -302,7 +302,7 @@ for n in widths:
     wide = network.Net((1, 14, 14), layers, rng=s("init"), **start)
     of_noise = sigma * np.sqrt(wide.n_parameters)
     most.append(S / 2 / of_noise)
-    for name, values in mean_lengths(wide, feed(wide, s)).items():
+    for name, values in mean_norms(wide, feed(wide, s)).items():
         ratios[name].append(np.linalg.norm(values) / of_noise)
 
 fig, ax = plt.subplots()
