@@ -20,9 +20,9 @@ HALF = Fraction(1, 2)
 
 def gradient_walk(first, second):
     """Two steps with learning rate one along derivatives of 1 and -1, so that equal losses return to the start."""
-    slope = {1: lambda u: -1 if u == 0 else 1, 2: lambda u: 1 if u == 0 else -1}
-    theta = 0 - slope[first](0)
-    return theta - slope[second](theta)
+    derivative = {1: lambda u: -1 if u == 0 else 1, 2: lambda u: 1 if u == 0 else -1}
+    theta = 0 - derivative[first](0)
+    return theta - derivative[second](theta)
 
 
 def by_all_draws(losses, p, replacement):
