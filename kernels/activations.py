@@ -89,25 +89,25 @@ def _sigmoid64(z, out):
 
 
 @loop
-def _slope(z, out, a):
+def _derivative(z, out, a):
     """The derivative of a sigmoid(a z). It is a^2 e / (1 + e)^2 with e = exp(-a |z|), and at most a^2 / 4."""
     for j in range(len(z)):
         large = _exp(-a * abs(z[j]))
         e = SMALL * large
-        slope = large / (e * (f32(2) + e) + f32(1))
-        slope = f32(2.0**62) if slope > f32(2.0**62) else slope
-        out[j] = SMALL * a * a * slope
+        derivative = large / (e * (f32(2) + e) + f32(1))
+        derivative = f32(2.0**62) if derivative > f32(2.0**62) else derivative
+        out[j] = SMALL * a * a * derivative
 
 
 @loop
-def _slope64(z, out, a):
-    """`_slope` in float64."""
+def _derivative64(z, out, a):
+    """`_derivative` in float64."""
     for j in range(len(z)):
         large = _exp64(-a * abs(z[j]))
         e = SMALL64 * large
-        slope = large / (e * (f64(2) + e) + f64(1))
-        slope = f64(2.0**62) if slope > f64(2.0**62) else slope
-        out[j] = SMALL64 * a * a * slope
+        derivative = large / (e * (f64(2) + e) + f64(1))
+        derivative = f64(2.0**62) if derivative > f64(2.0**62) else derivative
+        out[j] = SMALL64 * a * a * derivative
 
 
 @loop
@@ -146,7 +146,7 @@ def tanh(z):
 
 def dtanh(z):
     """Twin of `nfa.network.ops._dtanh`."""
-    return _each((_slope, _slope64), z, 2)  # tanh(z) = 2 sigmoid(2 z) - 1
+    return _each((_derivative, _derivative64), z, 2)  # tanh(z) = 2 sigmoid(2 z) - 1
 
 
 def sigmoid(z):
@@ -156,7 +156,7 @@ def sigmoid(z):
 
 def dsigmoid(z):
     """Twin of `nfa.network.ops._dsigmoid`."""
-    return _each((_slope, _slope64), z, 1)
+    return _each((_derivative, _derivative64), z, 1)
 
 
 def relu(z):

@@ -5,6 +5,7 @@ this file. ``at(t)`` is a function of the step t = 1, 2, ... and of the streams,
 """
 
 import math
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
@@ -16,6 +17,15 @@ StreamsLike = Callable[[str, int], np.random.Generator]
 
 
 LEAST_RATE = 2.0**-30  # the least rate of Poisson batches, because the probabilities are multiples of 2^-53
+
+
+def __getattr__(name: str) -> object:
+    """The deprecated name of `records_per_pass`."""
+    if name == "pass_length":
+        new = "nfa.sampling.records_per_pass"
+        warnings.warn(f"nfa.sampling.{name} is deprecated: use {new}", DeprecationWarning, stacklevel=2)
+        return records_per_pass
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def most_records(N: int) -> int:
@@ -434,7 +444,7 @@ class PoissonRejection(Poisson):
         return {"rejection": self.statistics(steps)}
 
 
-def pass_length(tau: float, n: int) -> int:
+def records_per_pass(tau: float, n: int) -> int:
     """floor(tau n), the number of records in a partial pass. A product just below k, by rounding, counts as k.
 
     Source: [berthier2019:alg1.5]
@@ -443,7 +453,7 @@ def pass_length(tau: float, n: int) -> int:
 
     Examples
     --------
-    >>> int(0.29 * 100), pass_length(0.29, 100), pass_length(0.5, 7)
+    >>> int(0.29 * 100), records_per_pass(0.29, 100), records_per_pass(0.5, 7)
     (28, 29, 3)
     """
     if not 0 < tau <= 1:
@@ -519,7 +529,7 @@ class PartialPasses(Sampler):
 
     def __init__(self, x: np.ndarray, y: np.ndarray, tau: float, streams: StreamsLike) -> None:
         super().__init__(x, y)
-        self.k, self.streams, self.rate = pass_length(tau, self.n), streams, 1 / self.n
+        self.k, self.streams, self.rate = records_per_pass(tau, self.n), streams, 1 / self.n
         self.steps_per_epoch = self.steps_of_epoch(1, self.n, tau=tau)
         self.scheme = {1: WithoutReplacement.scheme, self.n: EpochPartition.scheme}.get(self.k, self.scheme)
         self._shuffled: tuple[int, np.ndarray] = (-1, np.empty(0, int))
@@ -542,7 +552,7 @@ class PartialPasses(Sampler):
     @classmethod
     def steps_of_epoch(cls, batch: int, n: int, **options: Any) -> int:
         """k / tau for the k records of a pass, rounded to the nearest whole number."""
-        return max(1, round(pass_length(options["tau"], n) / options["tau"]))
+        return max(1, round(records_per_pass(options["tau"], n) / options["tau"]))
 
     def indices(self, t: int) -> np.ndarray:
         """Record number (t - 1) mod k of the shuffle of pass (t - 1) // k."""

@@ -84,8 +84,8 @@ def test_the_first_that_is_out_of_range_is_named():
 def test_choices():
     """None is a choice if it is listed. The choices may be the keys of a table."""
     require.one_of({"mean": 1, "sum": 2}, how="sum", then="mean")
-    with pytest.raises(ValueError, match=r"^top must be one of error, slope, got None$"):
-        require.one_of(("error", "slope"), top=None)
+    with pytest.raises(ValueError, match=r"^top must be one of error, derivative, got None$"):
+        require.one_of(("error", "derivative"), top=None)
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])

@@ -33,6 +33,13 @@ SAMPLERS = {
 }
 
 
+def test_the_old_name_of_records_per_pass_still_resolves():
+    said = r"^nfa\.sampling\.pass_length is deprecated: use nfa\.sampling\.records_per_pass$"
+    with pytest.warns(DeprecationWarning, match=said):
+        assert sampling.pass_length is sampling.records_per_pass
+    assert not hasattr(sampling, "passes")
+
+
 def of_run(scheme):
     """The sampler of a run.
 

@@ -209,13 +209,13 @@ print(f"mean loss {loss.mean():.3f}, log 10 = {np.log(10):.3f}")
 # %%
 e = net.loss.error(z[net.L], y)  # (m, n_L)
 step = 1e-5
-slopes = np.empty_like(e)
+derivatives = np.empty_like(e)
 for k in range(10):
     up, down = z[net.L].copy(), z[net.L].copy()
     up[:, k] += step
     down[:, k] -= step
-    slopes[:, k] = (ops.cross_entropy(up, y) - ops.cross_entropy(down, y)) / (2 * step)
-print(f"largest difference to y_hat - y: {np.abs(slopes - e).max():.0e}")
+    derivatives[:, k] = (ops.cross_entropy(up, y) - ops.cross_entropy(down, y)) / (2 * step)
+print(f"largest difference to y_hat - y: {np.abs(derivatives - e).max():.0e}")
 
 # %% [markdown]
 # The other tutorials use two facts about $e$. The entries of $e$ sum to 0, and the norm of $e$ is at most $\sqrt 2$.

@@ -348,8 +348,8 @@ for name, at in {"before training": net, "after three epochs": trained}.items():
     t_e = feedback.ternarize(e, 0.15)
     shown = np.abs(t_e).sum(axis=1)
     seen = shown > 0
-    lengths = np.linalg.norm(e, axis=1) * np.sqrt(shown)
-    cosine = (e * t_e).sum(axis=1)[seen] / lengths[seen]
+    norms = np.linalg.norm(e, axis=1) * np.sqrt(shown)
+    cosine = (e * t_e).sum(axis=1)[seen] / norms[seen]
     entries = shown[seen].mean()
     print(f"{name:18} {seen.sum()} of 64 records seen, by {entries:.1f} entries;", end=" ")
     print(f"cosine of e and t(e) {cosine.mean():.2f}, angle {np.degrees(np.arccos(cosine)).mean():.0f} degrees")

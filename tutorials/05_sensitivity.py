@@ -147,15 +147,15 @@ S, tau_e = 2.0, 0.1
 tau_h = corrected_tau_h(layer_bounds(net, B), S=S, tau_e=tau_e)
 
 
-def lengths(rule, **settings):
+def norms(rule, **settings):
     settings["rng"] = np.random.default_rng(0)
     alone = (rule(net, xm[i : i + 1], ym[i : i + 1], **settings) for i in range(m))
     return [np.linalg.norm(flat(dW, db)) for dW, db in alone]
 
 
-bare = lengths(bp)
-clipped = lengths(dp_sgd, C=S / 2, m=1, sigma=0.0)
-after_pass = lengths(dp_dfa, B=B, m=1, sigma=0.0, tau_e=tau_e, tau_h=tau_h)
+bare = norms(bp)
+clipped = norms(dp_sgd, C=S / 2, m=1, sigma=0.0)
+after_pass = norms(dp_dfa, B=B, m=1, sigma=0.0, tau_e=tau_e, tau_h=tau_h)
 
 fig, ax = plt.subplots()
 ax.plot(bare, clipped, ".", label=f"DP-SGD: gradient clipped to {S / 2:g}")
@@ -321,15 +321,15 @@ print(f"at bias 20: {small.moved:.7f}")
 # the paper's own network with the $\tau_h$ that the printed formula gives at $S = 2$.
 
 # %%
-print(f"{'network':18}{'moved':>9}{'printed':>9}{'corrected':>11}")
+print(f"{'network':20}{'moved':>9}{'printed':>9}{'corrected':>11}")
 for case in audit.cases():
     if case.printed is not None:
         distances = len(case.x) * np.array([case.moved, case.printed, case.corrected])
-        print("{:18}{:9.4f}{:9.4f}{:11.4f}".format(case.name, *distances))
+        print("{:20}{:9.4f}{:9.4f}{:11.4f}".format(case.name, *distances))
 
 # %% [markdown]
 # In each row, the movement is at most the corrected bound. In the third row, the movement is equal to the corrected
-# bound, so this bound cannot be made smaller. In the row "slope", the printed formula is **exactly right**. In this
+# bound, so this bound cannot be made smaller. In the row "derivative", the printed formula is **exactly right**. In this
 # row, the top layer learns from $\beta \, e \odot \hat y (1 - \hat y)$. This is one way to interpret line 10 of
 # Algorithm 1 at $l = L$. The line asks for a $B^{L+1}$ and a $\phi'_L$ that the text does not define. The paper's
 # section 3.2 and Figure 1 use $e$. The paper does not report which of the two signals the authors used, and which

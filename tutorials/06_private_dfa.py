@@ -232,7 +232,7 @@ xm, ym = x[:m], y[:m]
 rng = np.random.default_rng(0)
 
 
-def mean_lengths(net, B):
+def mean_norms(net, B):
     """Return the norm of the direction without noise for each rule and layer, weights and biases together."""
     found = {}
     for name, make in (("DP-SGD", private_bp), ("DP-DFA", private_dfa)):
@@ -256,12 +256,12 @@ for name, make in (("DP-SGD", private_bp), ("DP-DFA", private_dfa)):
     one = alone(make)
     print(f"{name}: the norm of a record's term is {np.mean(one):.2f} on average, at most {max(one):.2f}")
 
-lengths = mean_lengths(net, B)
+norms = mean_norms(net, B)
 of_noise = [sigma * np.sqrt(net.W[l].size + net.b[l].size) for l in range(1, net.L + 1)]
 
 fig, ax = plt.subplots()
 at = np.arange(1, net.L + 1)
-for k, (name, values) in enumerate({**lengths, "noise": of_noise}.items()):
+for k, (name, values) in enumerate({**norms, "noise": of_noise}.items()):
     ax.bar(at + 0.27 * (k - 1), values, 0.25, label=name, color=("C0", "C1", "gray")[k])
 ax.set_xticks(at, [f"layer {l}: {net.W[l].shape[0]} x {net.W[l].shape[1]}" for l in at])
 ax.set(yscale="log", ylim=(0.01, 2), ylabel="norm", title="500 records, and noise")
@@ -270,7 +270,7 @@ ax.legend()
 # noise. In each layer, the noise has a larger norm than both signals. The norm of the noise is largest in the first
 # layer.
 plt.show()
-for name, values in lengths.items():
+for name, values in norms.items():
     ratios = ", ".join(f"{v / g:.3f}" for v, g in zip(values, of_noise, strict=True))
     print(f"{name}: signal / noise, layers 1 to {net.L}: {ratios}")
 
@@ -318,7 +318,7 @@ for n in widths:
     wide = network.Net((1, 14, 14), layers, rng=s("init"), **start)
     of_noise = sigma * np.sqrt(wide.n_parameters)
     most.append(S / 2 / of_noise)
-    signals = {name: np.linalg.norm(values) for name, values in mean_lengths(wide, feed(wide, s)).items()}
+    signals = {name: np.linalg.norm(values) for name, values in mean_norms(wide, feed(wide, s)).items()}
     for name, signal in signals.items():
         ratios[name].append(signal / of_noise)
     print(f"{n:5} {signals['DP-SGD']:18.3f} {signals['DP-DFA']:18.3f} {of_noise:7.3f}")

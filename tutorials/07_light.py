@@ -264,8 +264,8 @@ for epochs in (0, 1, 4):
     cosine, dark = [], []
     for t in thresholds:
         cut = ternarize(e, float(t))
-        lengths = np.linalg.norm(e, axis=1) * np.maximum(np.linalg.norm(cut, axis=1), 1e-9)
-        cosine.append(np.mean((e * cut).sum(axis=1) / np.maximum(lengths, 1e-9)))
+        norms = np.linalg.norm(e, axis=1) * np.maximum(np.linalg.norm(cut, axis=1), 1e-9)
+        cosine.append(np.mean((e * cut).sum(axis=1) / np.maximum(norms, 1e-9)))
         dark.append(np.mean(~cut.any(axis=1)))
     axes[0].plot(thresholds, cosine, label=f"epoch {epochs}")
     axes[1].plot(thresholds, dark)

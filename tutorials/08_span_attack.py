@@ -234,7 +234,7 @@ print(f"nearest other {residuals[m:].min():.3f}, AUC {area:g}")
 # %%
 hb = layer_input(net, 1, x[members], **clips)
 z, _ = network.forward(net, x[members])
-slope = net.pull(1, z, np.ones((m, 512)))
+derivative = net.pull(1, z, np.ones((m, 512)))
 by_label = []
 for k in range(10):
     wanted = np.tile(np.eye(10)[k], (m, 1))
@@ -243,7 +243,7 @@ sigmas = (0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2, 5)
 right = []
 for sigma in sigmas:
     V = recover_errors(update(sigma)[0][1], hb, m=m)
-    guess = most_likely_labels(V, slope, np.stack(by_label))
+    guess = most_likely_labels(V, derivative, np.stack(by_label))
     right.append(np.mean(guess == images.y_train[members]))
 fig, ax = plt.subplots()
 ax.semilogx(sigmas, right, ".-")
@@ -355,10 +355,10 @@ tau_h_min, n = 0.2, 16
 c, nu = 1.0 / np.sqrt(n), tau_h_min / np.sqrt(n)
 h16 = np.full((1, n), -nu)
 for name, move in (("as printed", offset), ("away from 0", offset_signed)):
-    length = np.linalg.norm(clip_entries(move(h16, nu), c))
-    print(f"offset {name:12}: norm {length:.2f}, promised at least {tau_h_min}")
-slopes = [float(phi.dphi(np.array(at))) for phi, at in ((tanh, 9.0), (sigmoid, 20.0))]
-print("tanh'(9) = {:.1e}, sigmoid'(20) = {:.1e}".format(*slopes))
+    norm = np.linalg.norm(clip_entries(move(h16, nu), c))
+    print(f"offset {name:12}: norm {norm:.2f}, promised at least {tau_h_min}")
+derivatives = [float(phi.dphi(np.array(at))) for phi, at in ((tanh, 9.0), (sigmoid, 20.0))]
+print("tanh'(9) = {:.1e}, sigmoid'(20) = {:.1e}".format(*derivatives))
 
 # %% [markdown]
 # A lower bound on the norm is not enough either. The proof needs a lower bound on every entry. It uses this bound for

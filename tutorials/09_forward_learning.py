@@ -179,12 +179,12 @@ print("from the gradient:         ", ((mean - gradient) / error).round(1))
 # ({ref}`dpulr2024:eq22 <dpulr2024-eq22>`). A loss that is exactly quadratic shows which of the two terms is right.
 
 # %%
-l0, slope, H = 1.3, np.array([0.7, -0.4]), np.array([[0.9, 0.2], [0.2, -0.5]])
+l0, g0, H = 1.3, np.array([0.7, -0.4]), np.array([[0.9, 0.2], [0.2, -0.5]])
 quadratic = ops.Loss(
     "quadratic",
     lambda z: z,
-    lambda z, y: l0 + z @ slope + np.einsum("ij,jk,ik->i", z, H, z) / 2,
-    lambda z, y: slope + z @ H,
+    lambda z, y: l0 + z @ g0 + np.einsum("ij,jk,ik->i", z, H, z) / 2,
+    lambda z, y: g0 + z @ H,
 )
 rng = np.random.default_rng(0)
 flat = network.Net((1,), [(Dense(2),)], loss=quadratic, init="zeros", rng=rng)
@@ -192,7 +192,7 @@ zeros = np.zeros((400_000, 1))
 z, h = forward(flat, zeros)
 found = np.cov(proxy(flat, 1, z, h, zeros, sigma=0.3, K=1, rng=rng).T)
 print("measured\n", found.round(2))
-formula = proxy_covariance(loss=l0, g=slope, H=H, sigma=0.3)
+formula = proxy_covariance(loss=l0, g=g0, H=H, sigma=0.3)
 print("formula, with ℓ₀²/σ²\n", formula.round(2))
 print("ℓ₀²/σ² - ℓ₀/σ² =", round((l0**2 - l0) / 0.3**2, 2))
 

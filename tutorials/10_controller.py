@@ -240,10 +240,10 @@ print(f"12 isotropic estimates of {SMALL.d} parameters, clipped: {twelve:.2f}")
 # \qquad \hat g \sim N\big(0, \tfrac{\sigma_0^2 C^2}{11} I_d\big)$$
 
 # %%
-lengths = np.geomspace(0.3, 100, 22)
-effective = [case.multiplier(G, np.random.default_rng(4)) for G in lengths]
+norms = np.geomspace(0.3, 100, 22)
+effective = [case.multiplier(G, np.random.default_rng(4)) for G in norms]
 fig, ax = plt.subplots()
-ax.loglog(lengths, effective, "o-", label="in effect")
+ax.loglog(norms, effective, "o-", label="in effect")
 ax.axhline(4, color="k", ls="--", label="claimed")
 ax.set(
     xlabel="norm of the target's gradient before the clip, in units of C",
@@ -254,7 +254,7 @@ ax.legend()
 # In words: Noise multiplier in effect over the norm of the target's gradient. The multiplier is near the claimed 4 for
 # small gradients, and far below 4 for large ones.
 plt.show()
-print(f"at the length C: {case.multiplier(1.0, np.random.default_rng(4)):.2f}")
+print(f"at the norm C: {case.multiplier(1.0, np.random.default_rng(4)):.2f}")
 
 # %% [markdown]
 # The claimed multiplier is about right. Where the noise of the estimates dominates, the clip scales down signal and
@@ -302,8 +302,8 @@ ax.legend()
 # In words: Two histograms of the norm of the released sum. The norm is large without the record with the large loss,
 # and small with it. The histograms hardly overlap.
 plt.show()
-for name, lengths in (("without", quiet), ("with it", heard)):
-    print(f"{name}: {np.sum(lengths < 1.2)} of {len(lengths):,} norms below 1.2 C")
+for name, norms in (("without", quiet), ("with it", heard)):
+    print(f"{name}: {np.sum(norms < 1.2)} of {len(norms):,} norms below 1.2 C")
 print(game.words)
 
 # %% [markdown]

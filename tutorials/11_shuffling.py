@@ -186,7 +186,7 @@ except NoGuarantee as refusal:
 # (shown-berthier2019-sec3-4-3)=
 
 # %%
-T, slope, runs = 40, 0.1, 4000
+T, curvature, runs = 40, 0.1, 4000
 draws = Streams(3)
 
 
@@ -194,7 +194,7 @@ def paths(sigma, feedback):
     """Variance over the runs of theta_1 .. theta_T."""
     layer = (Dense(runs, bias=False),)
     net = Net((1,), [layer], loss=ops.squared_error, init="zeros", rng=draws("init"))
-    x, y, state, found = np.full((1, 1), slope**0.5), np.zeros((1, runs)), {}, []
+    x, y, state, found = np.full((1, 1), curvature**0.5), np.zeros((1, runs)), {}, []
     for t in range(1, T + 1):
         rng = draws("noise", t)
         dW, _ = noise_feedback(net, x, y, m=1, sigma=sigma, rng=rng, state=state)
@@ -205,7 +205,7 @@ def paths(sigma, feedback):
     return found
 
 
-A = np.full((T, 1, 1), slope)
+A = np.full((T, 1, 1), curvature)
 recursion = {
     "without feedback": laws.affine_covariances(A, gamma=1.0, sigma=1.0),
     "with it, corrected": laws.corrected_feedback_covariances(A, gamma=1.0, sigma=1.0),

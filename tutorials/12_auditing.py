@@ -314,8 +314,8 @@ print(f"at least {with_proof:.2f} with D bounded in closed form")
 
 # %%
 rng = Streams(1)("noise", 3)
-lengths = (0.5, 1.0, 5.0, 30.0)
-print({length: round(case.multiplier(length, rng, 20_000), 2) for length in lengths})
+norms = (0.5, 1.0, 5.0, 30.0)
+print({norm: round(case.multiplier(norm, rng, 20_000), 2) for norm in norms})
 
 # %% [markdown]
 # The printed numbers are the noise multiplier in effect, by the norm of the target's gradient. The multiplier is about

@@ -152,7 +152,7 @@ def wrong(change):
     return rule
 
 
-def forgot_slope(net, z, h, y, dz):
+def forgot_derivative(net, z, h, y, dz):
     return [None, *(dz[l] / net.phi[l].dphi(z[l]) for l in (1, 2)), dz[3]]
 
 
@@ -160,7 +160,7 @@ def sign_of_error(net, z, h, y, dz):
     return [None, *(-d for d in dz[1:])]
 
 
-def slope_at_the_top(net, z, h, y, dz):
+def derivative_at_top(net, z, h, y, dz):
     return [*dz[:3], dz[3] * h[3] * (1 - h[3])]
 
 
@@ -170,7 +170,7 @@ def centred(net, z, h, y, dz):
 
 print(f"{'backpropagation':18}", checks(bp))
 print(f"{'sign_bp':18}", checks(sign_bp))
-for change in (forgot_slope, sign_of_error, slope_at_the_top, centred):
+for change in (forgot_derivative, sign_of_error, derivative_at_top, centred):
     print(f"{change.__name__:18}", checks(wrong(change)))
 
 # %% [markdown]

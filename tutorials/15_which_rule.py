@@ -100,7 +100,7 @@ net = network.mlp([784, 512, 512, 10], ACTIVATIONS["tanh"], rng=streams("init"),
 B = feedback.draw(net, law="spectral", scale=1.0, rng=streams("feedback"))
 
 
-def lengths(net, x, y, B):
+def norms(net, x, y, B):
     """The norm ||u_i|| of each example's direction, all weights and biases. Each layer's part is an outer product."""
     z, h = network.forward(net, x)
     e = net.loss.error(z[net.L], y)
@@ -122,7 +122,7 @@ for t in range(1, 301):  # train for a short time without privacy, so that the n
     for l in range(1, net.L + 1):
         net.W[l] -= 0.05 * dW[l]
         net.b[l] -= 0.05 * db[l]
-found = lengths(net, x, y, B)
+found = norms(net, x, y, B)
 
 fig, ax = plt.subplots()
 ax.hist(found, bins=60, color="C0")

@@ -95,8 +95,8 @@ def learn(outputs: tuple[np.ndarray, np.ndarray], ends: Ends, steps: int, rng: n
     """
     k = len(ends.difference)
     kept = np.arange(k) if k <= MOST_NUMBERS else np.sort(rng.choice(k, MOST_NUMBERS, replace=False))
-    length = float(np.linalg.norm(ends.difference))
-    line = ends.difference / (length or 1.0)
+    norm = float(np.linalg.norm(ends.difference))
+    line = ends.difference / (norm or 1.0)
 
     def seen(outputs: np.ndarray) -> np.ndarray:
         found = ends.residuals(outputs)

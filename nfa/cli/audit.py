@@ -12,7 +12,7 @@ from rich.text import Text
 
 from nfa.cli.layout import output, plain_table, right, unbroken
 from nfa.cli.numbers import assignments
-from nfa.cli.terminal import NAMED, AsJson, DataDir, ProgressDisplay, argument, option, print_json, tell
+from nfa.cli.terminal import NAMED, AsJson, DataDir, ProgressDisplay, argument, in_new_words, option, print_json, tell
 
 if TYPE_CHECKING:
     from nfa.audit.reports import Report, Target
@@ -186,7 +186,7 @@ def _own(rule: str, given: dict[str, Any], seed: int) -> "Target":
 
     settings = Settings(
         rule=rule,
-        rule_settings=assignments(given.get("set", [])),
+        rule_settings=in_new_words(rule, assignments(given.get("set", []))),
         adjacency=given.get("adjacency"),
         architecture=given.get("net", "4-3-2"),
         activation=given.get("activation"),

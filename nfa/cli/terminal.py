@@ -118,6 +118,16 @@ def tell(message: str) -> None:
     print(f"nfa: {message}", file=sys.stderr)
 
 
+def in_new_words(rule: str, own: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a rule with new values for old ones. Print a line for each old value."""
+    from nfa.rules.spec import new_values
+
+    new = new_values(rule, own)
+    for name, value in new.items():
+        tell(f"{name}={own[name]} is now called {name}={value}")
+    return {**own, **new}
+
+
 def sentence(problem: BaseException) -> str:
     """Return the message of an error in one line, without a traceback."""
     if isinstance(problem, OSError) and problem.strerror:

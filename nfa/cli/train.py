@@ -14,7 +14,7 @@ from rich.text import Text
 
 from nfa.cli.layout import output, plain_table, right
 from nfa.cli.numbers import assignments
-from nfa.cli.terminal import NAMED, AsJson, DataDir, Resume, print_json, tell, working
+from nfa.cli.terminal import NAMED, AsJson, DataDir, Resume, in_new_words, print_json, tell, working
 from nfa.experiments.declaration import Declared, declared
 from nfa.experiments.duration import duration
 from nfa.experiments.settings import Settings
@@ -74,6 +74,8 @@ def given_settings(settings: type, given: Mapping[str, Any]) -> Any:
         if one.kind is dict and one.name in read:
             texts = [text for text in read[one.name] if text != one.setting.empty]
             read[one.name] = assignments(texts, names(one)[0])
+    if "rule_settings" in read:
+        read["rule_settings"] = in_new_words(read.get("rule", Settings.rule), read["rule_settings"])
     return settings(**read)
 
 

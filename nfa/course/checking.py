@@ -29,6 +29,15 @@ RTOL = 1e-4  # relative to the largest entry: float32 passes, and no mistake is 
 _practice = False  # whether a student tries the checks; the values then differ from the values of grading
 
 
+def __getattr__(name: str) -> object:
+    """The deprecated name of `derivatives`."""
+    if name == "slopes":
+        new = "nfa.course.checking.derivatives"
+        warnings.warn(f"nfa.course.checking.{name} is deprecated: use {new}", DeprecationWarning, stacklevel=2)
+        return derivatives
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 class Nothing:
     """Replaces the None of a function that returned nothing, to distinguish it from a None inside a result."""
 
@@ -412,12 +421,12 @@ def common_factor(got: ArrayLike, want: ArrayLike) -> float | None:
     return c if near and c != 0 else None
 
 
-def slopes(f: Callable[[np.ndarray], float], at: np.ndarray, step: float = 1e-5) -> np.ndarray:
+def derivatives(f: Callable[[np.ndarray], float], at: np.ndarray, step: float = 1e-5) -> np.ndarray:
     """The derivative of f with respect to each entry, by central differences (error about 1e-10 for f of order 1).
 
     Examples
     --------
-    >>> slopes(lambda v: v @ v, np.array([1.0, 3.0])).round(6).tolist()
+    >>> derivatives(lambda v: v @ v, np.array([1.0, 3.0])).round(6).tolist()
     [2.0, 6.0]
     """
     found = np.zeros(at.shape)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from nfa import feedback
-from nfa.course.checking import slopes
+from nfa.course.checking import derivatives
 from nfa.course.judging import TaskCase
 from nfa.network import AvgPool, Conv2d, Dense, MaxPool, Net, forward, mlp, ops
 
@@ -122,7 +122,7 @@ def wanted(kind: str, net: Net, x: np.ndarray, y: np.ndarray, back: list, m: flo
                 end = z_l if l == net.L else _end(moved, l, z_l, at)
                 return float(np.vdot(end, v[l]))
 
-            found[l] = slopes(value, kept[l], STEP) / m
+            found[l] = derivatives(value, kept[l], STEP) / m
     return {"dW": dW, "db": db}
 
 
@@ -143,13 +143,13 @@ def _come_back(kind: str, net: Net, z: list, h: list, y: np.ndarray, back: list)
             def ends(a: np.ndarray, l: int = l, v_l: np.ndarray = v_l) -> float:
                 return float(np.vdot(_end(net, l, a), v_l))
 
-            dz = v_l if l == net.L else slopes(ends, z[l], STEP)
+            dz = v_l if l == net.L else derivatives(ends, z[l], STEP)
             zero = np.zeros(len(net.b[l]))
 
             def carried(a: np.ndarray, l: int = l, dz: np.ndarray = dz, zero: np.ndarray = zero) -> float:
                 return float(np.vdot(net.map[l].affine(back[l], zero, a), dz))
 
-            came = slopes(carried, net.input(l, h), STEP)
+            came = derivatives(carried, net.input(l, h), STEP)
             for j in net.reads(l):
                 v[j] = v[j] + came
     return v

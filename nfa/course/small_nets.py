@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from nfa.course.checking import slopes
+from nfa.course.checking import derivatives
 
 
 def weights(sizes: list[int], seed: int = 0) -> tuple[list, list]:
@@ -66,8 +66,8 @@ def differences(f: Callable[[list, list], float], W: list, b: list) -> dict[str,
         (one if by_weights else other)[l] = a
         return f(one, other)
 
-    dW = [None, *(slopes(partial(moved, l=l, by_weights=True), W[l]) for l in range(1, len(W)))]
-    db = [None, *(slopes(partial(moved, l=l, by_weights=False), b[l]) for l in range(1, len(b)))]
+    dW = [None, *(derivatives(partial(moved, l=l, by_weights=True), W[l]) for l in range(1, len(W)))]
+    db = [None, *(derivatives(partial(moved, l=l, by_weights=False), b[l]) for l in range(1, len(b)))]
     return {"dW": dW, "db": db}
 
 

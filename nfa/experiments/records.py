@@ -18,6 +18,7 @@ from nfa.data.npz import first_line, unpack
 from nfa.experiments.settings import Settings
 from nfa.network.own import file_digest, from_outside
 from nfa.privacy.accountant import caution
+from nfa.rules.spec import new_values
 from nfa.whole import write_whole
 
 FORMAT = 1
@@ -275,6 +276,15 @@ def _header(path: Path) -> dict[str, Any]:
         ) from damage
 
 
+def settings_of(found: dict[str, Any]) -> dict[str, Any]:
+    """The settings in a record or a checkpoint of any version, as this version of nfa records them."""
+    settings = {"kernels": False} | found["settings"]  # without this entry: NumPy
+    settings.pop("threads", None)  # a setting of version 0.1 that has no effect on results
+    if isinstance(own := settings.get("rule_settings"), dict):
+        settings["rule_settings"] = own | new_values(str(settings.get("rule")), own)
+    return settings
+
+
 def same(found: dict[str, Any], wanted: dict[str, Any], has_data: HasData, folder: Path, what: str) -> None:
     """Raise a ValueError unless a record or a checkpoint belongs to the requested run.
 
@@ -287,8 +297,7 @@ def same(found: dict[str, Any], wanted: dict[str, Any], has_data: HasData, folde
     """
     afresh = "Choose another folder, or start afresh with --no-resume (resume=False)"
     held = f"the output folder {folder} holds {what} {wanted['cell']}"
-    there, here = {"kernels": False} | found["settings"], wanted["settings"]  # without this entry: NumPy
-    there.pop("threads", None)  # a setting of version 0.1 that has no effect on results
+    there, here = settings_of(found), settings_of(wanted)
     differs = [
         f"{name} is {there.get(name, 'not set')} in that run and {here.get(name, 'not set')} in the new run"
         for name in sorted(there.keys() | here.keys())

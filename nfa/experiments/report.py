@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import Any
 
 from nfa.experiments.experiment import Analytic, Experiment, Rows, TableCell, Trained, in_words, unfinished
-from nfa.experiments.records import epochs_of, versions
+from nfa.experiments.records import epochs_of, settings_of, versions
 from nfa.privacy.rounding import up
 
 NO_ROW = {"": "none of these runs has a number in this table"}
@@ -295,7 +295,7 @@ def _rules(runs: Trained) -> list[str]:
     """A line for each rule: its own settings except sigma, and its OPUs."""
     lines = []
     for cell, record in runs:
-        given = {k: v for k, v in record["settings"]["rule_settings"].items() if k != "sigma"}
+        given = {k: v for k, v in settings_of(record)["rule_settings"].items() if k != "sigma"}
         told = ", ".join(f"{name} {value}" for name, value in given.items()) or "no settings of its own"
         if "opu" in record["settings"]:
             told += "; OPUs with " + ", ".join(f"{name} {value}" for name, value in record["settings"]["opu"].items())

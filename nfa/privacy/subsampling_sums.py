@@ -152,9 +152,11 @@ def log_moment(j, *, noise_multiplier: float) -> np.ndarray:
     zero = 0.5 / z  # where dP/dQ = 1
     # The mode x on the right satisfies x (1 - e^{-u}) = j/z, and u / (1 + u) < 1 - e^{-u} < 1. So it is in this
     # bracket.
-    mode = _bisect(lambda x: _slope(x, rows, z), rows / z, zero + np.sqrt(rows))
+    mode = _bisect(lambda x: _derivative(x, rows, z), rows / z, zero + np.sqrt(rows))
     right = _log_integral(rows, z, mode, above=True)
-    left = _log_integral(rows, z, _bisect(lambda x: _slope(x, rows, z), -np.sqrt(rows), np.sqrt(rows)), above=False)
+    left = _log_integral(
+        rows, z, _bisect(lambda x: _derivative(x, rows, z), -np.sqrt(rows), np.sqrt(rows)), above=False
+    )
     odd = rows[:, 0] % 2 == 1
     with np.errstate(divide="ignore"):
         total = np.where(odd, right + np.log1p(-np.exp(np.minimum(left - right, 0))), np.logaddexp(right, left))
@@ -168,19 +170,19 @@ def _log_ratio_gap(x: np.ndarray, z: float) -> np.ndarray:
         return np.maximum(u, 0) + np.log(-np.expm1(-np.abs(u)))
 
 
-def _slope(x: np.ndarray, j: np.ndarray, z: float) -> np.ndarray:
+def _derivative(x: np.ndarray, j: np.ndarray, z: float) -> np.ndarray:
     """Derivative of the integrand's logarithm, j u' e^u / (e^u - 1) - x. It falls on each side of the zero."""
     u = (x - 0.5 / z) / z
     with np.errstate(divide="ignore", over="ignore"):
         return -j / z / np.expm1(-u) - x
 
 
-def _bisect(slope, low: np.ndarray, width: np.ndarray) -> np.ndarray:
+def _bisect(derivative, low: np.ndarray, width: np.ndarray) -> np.ndarray:
     """The zero of the decreasing derivative between low and low + width, with an error of at most 0.01."""
     high = low + width
     for _ in range(max(1, math.ceil(math.log2(100 * float(width.max()))))):
         middle = (low + high) / 2
-        rising = slope(middle) > 0
+        rising = derivative(middle) > 0
         low, high = np.where(rising, middle, low), np.where(rising, high, middle)
     return (low + high) / 2
 

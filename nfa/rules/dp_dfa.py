@@ -13,11 +13,11 @@ from nfa.feedback import project
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import Net, forward
 from nfa.noise import add_normal as numpy_normal
-from nfa.sensitivity.dfa import corrected_dfa_sensitivity, layer_bounds
+from nfa.sensitivity.dfa import corrected_dfa_sensitivity, current_top, layer_bounds
 
 SUM_OVER_EXAMPLES = True
 
-TOPS = ("error", "slope", "unclipped")
+TOPS = ("error", "derivative", "unclipped")
 SENSITIVITIES = ("corrected", "printed")
 
 
@@ -61,8 +61,8 @@ def dp_dfa(
     tau_e : float > 0, l2 bound on each example's error
     tau_h : float > 0, l2 bound on each layer's input from an example; an image counts as one vector
     at : "h" or "z", the place at which B[l] e enters a layer with pooling: above or below the pooling
-    top : what the top layer learns from: "error", e; "slope", e * y_hat (1 - y_hat); "unclipped", y_hat - y, the error
-        before its clip
+    top : what the top layer learns from: "error", e; "derivative", e * y_hat (1 - y_hat); "unclipped", y_hat - y, the
+        error before its clip
     beta_top : float > 0, factor of e in the top layer, in place of the random matrix B^{L+1} that the paper prints
     clip_l2 : function (v, c, shares) that returns the rows of v clipped to norm c, as a new array
     add_normal : function (out, std, rng) that adds the noise in place
@@ -80,7 +80,7 @@ def dp_dfa(
     Notes
     -----
     Readings of l = L. The printed line needs a B^{L+1} that is never drawn and a phi'_L that the softmax does not have.
-    The reading top="error" follows Section 3.2, Figure 1 and the DFA of the literature. With top="slope" and
+    The reading top="error" follows Section 3.2, Figure 1 and the DFA of the literature. With top="derivative" and
     beta_top=beta, the paper's overall sensitivity is exact and the network trains, but the softmax derivative enters
     twice. The reading top="unclipped" omits line A9 for the top layer, and `lee2020:claim-gain` tries it. Under this
     reading, one record moves that layer up to sqrt(2) / tau_e times as far. The forward pass is not clipped. If a
@@ -98,6 +98,7 @@ def dp_dfa(
     >>> [dp_dfa(net, x, y, **given, top=top)[1][1].round(6).tolist() for top in TOPS]
     [[-0.070711, 0.070711], [-0.017678, 0.017678], [-0.5, 0.5]]
     """
+    top = current_top(top)
     _check(m=m, top=top, beta_top=beta_top)
     L = net.L
     # The pass is not clipped (lines A6 to A8). We clip h below, where dW reads it, so e is the network's own error.
@@ -114,7 +115,7 @@ def dp_dfa(
             dz = float(beta_top) * net.loss.error(z[L], y)  # y_hat - y without the clip   (k, n_L)
         else:
             # h (1 - h), at most 1/4, is an entry of the softmax's derivative, which e already contains.
-            dz = float(beta_top) * (e * h[L] * (1 - h[L]) if top == "slope" else e)  # (k, n_L)
+            dz = float(beta_top) * (e * h[L] * (1 - h[L]) if top == "derivative" else e)  # (k, n_L)
         # This call must come before the product: 0 times infinity is NaN, and no later clip would remove it.
         dz, h_in = finite_rows(dz, net.input(l, h))  # (k, n_l), (k, n_{l-1})
         # The norm of dz h^T is ||dz|| ||h||, so without this clip nothing bounds dW. db has no factor h and needs no
@@ -170,6 +171,7 @@ def mechanism(
     -----
     For the effect of rounding, see the Notes of `nfa.mechanism.Mechanism`.
     """
+    top = current_top(top)
     _check(m=m, top=top, beta_top=beta_top)
     require.one_of(SENSITIVITIES, sensitivity=sensitivity)
     if sensitivity == "printed":

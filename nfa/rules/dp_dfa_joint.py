@@ -100,12 +100,12 @@ def dp_dfa_joint(
     check_feeds(B, range(1, L))
     z, h = forward(net, x)
     e = net.loss.error(z[L], y)  # (k, n_L)
-    shown, length = carried(e, y, carries, t)  # c_i = length_i shown_i
+    shown, scale = carried(e, y, carries, t)  # c_i = scale_i shown_i
     # There are two loops over the layers, because scaling needs the norm of an example's whole direction.
     own: list = [None] * (L + 1)
     for l in range(L, 0, -1):
         # The norm multiplies the result and not the image, because an optical device shows only -1, 0 and 1.
-        dz = e if l == L else net.pull(l, z, length * project(shown, B[l], rng=rng), at)  # (B c) * phi'(z)   (k, n_l)
+        dz = e if l == L else net.pull(l, z, scale * project(shown, B[l], rng=rng), at)  # (B c) * phi'(z)   (k, n_l)
         own[l] = net.map[l].terms(dz, net.input(l, h))  # dz_i h_i^T, dz_i
     norm2: Any = sum([sum(one.norms2()) for one in own[1:]])  # ||u_i||^2   (k,)
     shares: list = []  # share of the batch that the clip scales down

@@ -198,18 +198,18 @@ def _parameter_noise(net, l, z, h, y, sigma, C, K, chunk, weigh, rng) -> tuple:
     if not isinstance(net.map[l], Dense):
         raise ValueError(f'remedy "parameters" needs dense layers, but layer {l} is not dense')
     seen = _rows(net, l, net.input(l, h), np.ones(len(z[l]))).astype(z[l].dtype)  # [h; 1]   (k, n_{l-1} + 1)
-    length = np.sqrt(np.square(seen).sum(axis=1, keepdims=True))  # (k, 1)
-    blind = length[:, 0] == 0
+    norm = np.sqrt(np.square(seen).sum(axis=1, keepdims=True))  # (k, 1)
+    blind = norm[:, 0] == 0
     # This avoids a division by 0. Any norm works there, because the part along [h; 1] is 0.
-    length[blind] = 1
+    norm[blind] = 1
     how: dict = {"baseline": False, "antithetic": False, "chunk": chunk, "weigh": weigh, "rng": rng}
-    dz, power = proxy_and_power(net, l, z, h, y, sigma=sigma * length, K=K, **how)
+    dz, power = proxy_and_power(net, l, z, h, y, sigma=sigma * norm, K=K, **how)
     power[blind] = K * np.square(net.loss.value(z[net.L], y)[blind])
     total, norms = np.zeros((dz.shape[1], seen.shape[1]), dz.dtype), np.empty(len(dz), dz.dtype)
-    for i, (dz_i, seen_i, length_i) in enumerate(zip(dz, seen, length, strict=True)):
+    for i, (dz_i, seen_i, norm_i) in enumerate(zip(dz, seen, norm, strict=True)):
         across = rng.standard_normal(total.shape, dz.dtype)
         # We remove the part along [h; 1], because the loss depends on it and dz_i contains it.
-        across -= np.outer(across @ seen_i, seen_i) / length_i**2
+        across -= np.outer(across @ seen_i, seen_i) / norm_i**2
         # Orthogonal to [h; 1], the losses L_k weigh independent normals. Their sum has variance sum L_k^2, the power.
         g = np.outer(dz_i, seen_i) + math.sqrt(power[i]) / (K * sigma) * across
         norms[i] = np.linalg.norm(g)

@@ -15,7 +15,7 @@ from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import Net
 from nfa.noise import add_normal as numpy_normal
 from nfa.rules.bp import bp
-from nfa.sampling import StreamsLike, number_of_passes, pass_length
+from nfa.sampling import StreamsLike, number_of_passes, records_per_pass
 from nfa.sensitivity import clipped_sensitivity
 
 
@@ -81,7 +81,7 @@ def private_sgd_shuffling(
             f"the learning rate gamma must be positive and sigma at least 0, got gamma={gamma} and sigma={sigma}"
         )
     n = len(D)
-    passes, k = number_of_passes(e, tau), pass_length(tau, n)
+    passes, k = number_of_passes(e, tau), records_per_pass(tau, n)
     theta, thetas, t = np.array(theta_0, dtype=float), [], 0  # line 2
     for i in range(passes):  # line 3
         s = streams("batch", i).permutation(n)  # line 4

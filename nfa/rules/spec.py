@@ -20,6 +20,7 @@ from nfa import require
 from nfa.docstrings import first_paragraph, meanings_of
 from nfa.mechanism import ADJACENCIES, OF_LABELS, Classic, Mechanism, NoGuarantee, Release
 from nfa.network.own import from_outside, imported
+from nfa.sensitivity.dfa import OLD_TOPS
 
 # Arguments that a run provides if a rule has a keyword with this name, as in the contract.
 FUNCTIONS = ("project", "clip_l2", "clip_offset", "add_normal", "add_normal_each", "weigh")
@@ -30,6 +31,8 @@ GIVEN = ("B", "V", "at", *FUNCTIONS, "rng", "state")
 GIVEN_IF_UNSET = {"m": "the batch size", "N_B": "--n-b"}
 # Old names of rules that records of runs contain. The guarantee of pdfa is per label.
 ALIASES = {"pdfa_label": "pdfa"}
+# New names of old values of settings, by rule and setting. Records of runs contain the old values.
+OLD_VALUES = {("dp_dfa", "top"): OLD_TOPS}
 UNSET = inspect.Parameter.empty
 ID = re.compile(r"\[(\w+:[\w.+-]+)\]")  # id of a statement in a docstring
 
@@ -213,6 +216,18 @@ def names() -> list[str]:
     """The names of the rules in nfa, including aliases."""
     files = pkgutil.iter_modules(importlib.import_module("nfa.rules").__path__)
     return sorted([*(file.name for file in files if file.name != "spec"), *ALIASES])
+
+
+def new_values(rule: str, own: Mapping[str, Any]) -> dict[str, Any]:
+    """The new values of those settings of a rule that have an old value.
+
+    Examples
+    --------
+    >>> new_values("dp_dfa", {"top": "slope", "tau_h": 1.0})
+    {'top': 'derivative'}
+    """
+    found = {name: OLD_VALUES.get((rule, name), {}).get(str(value)) for name, value in own.items()}
+    return {name: new for name, new in found.items() if new}
 
 
 def spec(name: str) -> RuleSpec:

@@ -22,6 +22,8 @@ from nfa.network.net import check_at
 from nfa.network.ops import softmax_cross_entropy
 from nfa.sensitivity import BOUNDS_APART
 
+OLD_TOPS = {"slope": "derivative"}  # old values of top, which records of runs contain
+
 
 @dataclass(frozen=True, kw_only=True)
 class LayerBound:
@@ -296,6 +298,14 @@ def _each(tau_h: float | Sequence[float], layers: int) -> list[float]:
     return taus
 
 
+def current_top(top: str) -> str:
+    """The new name of an old value of ``top``, with a DeprecationWarning, or the value itself."""
+    if top not in tuple(OLD_TOPS):
+        return top
+    warnings.warn(f"top={top!r} is now called {OLD_TOPS[top]!r}", DeprecationWarning, stacklevel=3)
+    return OLD_TOPS[top]
+
+
 def layer_bounds(
     net: Net, B: list, *, at: str = "h", top: str = "error", beta_top: float = 1.0, first: int = 1, tau_e: float = 0.0
 ) -> list[LayerBound]:
@@ -311,7 +321,7 @@ def layer_bounds(
     B : list of feedback matrices, as from `draw` with the same ``at``
     at : "h" or "z", the place at which B[l] e enters a layer with pooling
     top, beta_top : what the top layer learns from, as in `nfa.rules.dp_dfa.dp_dfa`. gamma_L is 1 for "error", 1/4 for
-        "slope", and sqrt(2) / tau_e for "unclipped", because the error of a softmax has norm at most sqrt(2)
+        "derivative", and sqrt(2) / tau_e for "unclipped", because the error of a softmax has norm at most sqrt(2)
     first : int in 1..L, the lowest layer of the result. B is not read for lower layers
     tau_e : float > 0, the clip of the errors from which the layers below learn; required for "unclipped"
 
@@ -323,12 +333,13 @@ def layer_bounds(
     Raises ValueError for an unknown ``at`` or ``top``, or if ``top`` has no bound under the network's loss.
     """
     check_at(at)
-    require.one_of(("error", "slope", "unclipped"), top=top)
+    top = current_top(top)
+    require.one_of(("error", "derivative", "unclipped"), top=top)
     if top != "error" and net.loss is not softmax_cross_entropy:
         raise ValueError(f"top={top!r} has a bound only for the loss softmax-cross-entropy, not for {net.loss.name}")
     if top == "unclipped":
         require.positive(tau_e=tau_e)
-    gamma_top = {"error": 1.0, "slope": 0.25}.get(top) or math.sqrt(2) / tau_e
+    gamma_top = {"error": 1.0, "derivative": 0.25}.get(top) or math.sqrt(2) / tau_e
     found = []
     for l in range(first, net.L):
         pool = net.pool[l] if at == "h" else None

@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from tests.trust import broken_rules
-from tests.trust.broken_rules import answer, gradients, lengths, mechanism, weighted  # noqa: F401
+from tests.trust.broken_rules import answer, gradients, mechanism, norms_of, weighted  # noqa: F401
 
 LATE = 6  # the step in which `late` releases the stored gradient
 
@@ -68,7 +68,7 @@ def of_its_releases(net, x, y, *, C, m, sigma, rng, state):
 def _weighing(net, x, y, weights, *, C, **rest):
     """DP-SGD in which a record's clipped gradient is multiplied by its weight."""
     parts = gradients(net, x, y)
-    factor = broken_rules.clip_factor(lengths(parts), C) * weights
+    factor = broken_rules.clip_factor(norms_of(parts), C) * weights
     return answer(weighted(parts, factor), net, **rest)
 
 
@@ -77,7 +77,7 @@ def _again(net, x, y, due, *, C, m, sigma, rng, state):
     state["step"] = state.get("step", 0) + 1
     if state["step"] == 1 and len(x):
         parts = gradients(net, x[:1], y[:1])
-        kept = [g.sum(axis=0) / m for g in weighted(parts, broken_rules.clip_factor(lengths(parts), C))]
+        kept = [g.sum(axis=0) / m for g in weighted(parts, broken_rules.clip_factor(norms_of(parts), C))]
         state["kept"] = [np.array(g) for g in kept]
     dW, db = broken_rules.sound(net, x, y, C=C, m=m, sigma=sigma, rng=rng)
     if due(state["step"]) and "kept" in state:

@@ -285,12 +285,12 @@ def test_what_the_networks_move(cases):
     assert moved["784-128-256-10"] == pytest.approx(3.32827918, abs=5.1e-9)
     assert [cases[n].printed for n in ("1-1-2", "784-128-256-10")] == pytest.approx([0.09, 2], rel=1e-12)
     assert cases["1-1-2"].corrected == pytest.approx(0.2899137803, abs=5.1e-11)
-    for name in ("4-4-4-2", "4-4-4-2, slope", "hybrid"):
+    for name in ("4-4-4-2", "4-4-4-2, derivative", "hybrid"):
         assert cases[name].moved == pytest.approx(cases[name].corrected, rel=1e-12)
     for name in ("1-1-2", "784-128-256-10", "4-4-4-2"):
         assert cases[name].printed < cases[name].moved <= cases[name].corrected * (1 + 1e-12)
-    slope = cases["4-4-4-2, slope"]
-    assert slope.printed == pytest.approx(slope.corrected, rel=1e-12)
+    derivative = cases["4-4-4-2, derivative"]
+    assert derivative.printed == pytest.approx(derivative.corrected, rel=1e-12)
     for case in cases.values():
         y0, y1 = case.pair.y
         assert (y0 != y1).any(axis=1).tolist() == [True] + [False] * (len(y0) - 1)
@@ -329,7 +329,7 @@ def test_without_the_law_of_the_noise_too(cases):
     assert one.claims["printed"] < one.any_law < one.exact
 
 
-@pytest.mark.parametrize("name", ["4-4-4-2, slope", "hybrid"])
+@pytest.mark.parametrize("name", ["4-4-4-2, derivative", "hybrid"])
 @pytest.mark.slow
 def test_what_is_a_bound_is_not_refuted_beyond_the_stated_rate(cases, name):
     """A valid sensitivity is refuted at most as often as stated, for 30 seeds at 80 %.
@@ -358,5 +358,5 @@ def test_a_broken_dp_dfa_is_caught(cases):
         return dp_dfa(net, x, y, sigma=sigma / 2, **rest)
 
     for rule in (unclipped_error, less_noise):
-        one = dfa_audit.play_case(replace(cases["4-4-4-2, slope"], rule=rule), AuditOptions(trials=2000))
+        one = dfa_audit.play_case(replace(cases["4-4-4-2, derivative"], rule=rule), AuditOptions(trials=2000))
         assert one.lower_bound > one.claims["corrected"]

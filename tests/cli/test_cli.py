@@ -294,6 +294,29 @@ def test_the_old_name_of_out_still_works_and_says_so(nfa, folder):
     assert not (folder / "new").exists()
 
 
+def test_an_old_value_of_a_setting_still_works_and_says_so(nfa, folder):
+    """The run gets the new value. A record with the old value counts as the record of the same run."""
+    rule = ("--rule", "dp_dfa", "--set", "sigma=0.1", "--set", "tau_h=1", "--set")
+    line = "nfa: top=slope is now called top=derivative"
+    path = folder / "old/dp_dfa-seed1.json"
+
+    def said(*typed):
+        code, _, err = nfa(*typed)
+        return code, [line for line in err.splitlines() if line.startswith("nfa: ")]
+
+    assert said("train", *TINY, *rule, "top=slope", "--out", "old") == (0, [line])
+    text = path.read_text()
+    path.write_text(old := text.replace('"top": "derivative"', '"top": "slope"'))
+    assert old != text
+    assert said("train", *TINY, *rule, "top=slope", "--out", "old") == (0, [line])
+    assert said("train", *TINY, *rule, "top=derivative", "--out", "old") == (0, [])
+    assert path.read_text() == old
+    code, out, err = nfa("train", *TINY, *rule, "top=error", "--out", "old")
+    assert (code, out, "'top': 'derivative'} there" in one_sentence(err)) == (2, "", True)
+    audit = ("audit", *rule, "top=slope", "--adjacency", "replace-one", "--trials", "20")
+    assert said(*audit) == (0, [line])
+
+
 def test_json_does_not_change_what_is_said_of_bad_input(nfa):
     for typed in (("train", *TINY, "--batch", "31"), ("eq", "lee2020:eq55"), ("data", "path", "cifar10")):
         assert nfa(*typed, "--json") == nfa(*typed)

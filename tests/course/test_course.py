@@ -634,7 +634,15 @@ def test_comparisons_say_where_and_by_what_factor():
             checking.array([1, value], (2,), "db")
 
 
-def test_directions_are_judged_apart_from_lengths():
+def test_the_old_name_of_derivatives_still_resolves():
+    said = r"^nfa\.course\.checking\.slopes is deprecated: use nfa\.course\.checking\.derivatives$"
+    with pytest.warns(DeprecationWarning, match=said):
+        from nfa.course.checking import slopes
+    assert slopes is checking.derivatives
+    assert not hasattr(checking, "slope")
+
+
+def test_directions_are_judged_apart_from_norms():
     want = np.array([[1.0, 2.0], [3.0, 4.0]])
     assert checking.same_line(-3 * want, want, "dW") == pytest.approx(-3)
     for got, cosine in [(want[::-1], "0.7333"), (0 * want, "0"), (want * [[1, 1], [1, 1.001]], "0.9999999")]:
@@ -643,7 +651,7 @@ def test_directions_are_judged_apart_from_lengths():
             checking.same_line(got, want, "dW", "why")
 
 
-def test_a_wrong_shape_or_direction_costs_nothing_where_the_length_is_judged():
+def test_a_wrong_shape_or_direction_costs_nothing_where_the_norm_is_judged():
     like = [None, np.arange(6.0).reshape(2, 3), np.ones(2), np.ones(3), np.ones(1), np.ones(2)]
     mine = [None, 2 * like[1].T, like[1], [np.nan, 1, 1], ["x"], [1, 3]]
     assert checking.upright([[1], [2], [3]], (1, 3)).tolist() == [[1, 2, 3]]

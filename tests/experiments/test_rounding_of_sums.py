@@ -45,7 +45,7 @@ ALLOWED = [name for name in names() if allowed(name)]
 READINGS = {  # values of settings that are texts; a rule gets the settings that it takes
     "carries": ("error", "ternary", "label"),
     "clip": ("joint", "layer"),
-    "top": ("error", "slope", "unclipped"),
+    "top": ("error", "derivative", "unclipped"),
     "bias": ("one", "clipped"),
     "t": (0.0, 0.5, 1.0),
 }

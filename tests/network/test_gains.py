@@ -160,14 +160,14 @@ def test_feedback_at_the_pooled_map_moves_a_bias_by_the_root_of_a_quarter_of_the
 
 @pytest.mark.verifies("lee2020:gamma")
 @pytest.mark.parametrize("phi", ops.ACTIVATIONS.values(), ids=list(ops.ACTIVATIONS))
-def test_gamma_bounds_the_slope_and_is_reached(phi):
+def test_gamma_bounds_the_derivative_and_is_reached(phi):
     """gamma is a bound of the derivative and is attained, on a grid of step 1e-4.
 
     The paper's values are 1/4, 1 and 1. Sigmoid and tanh attain them at 0.
     """
-    slopes = np.abs(phi.dphi(np.linspace(-20, 20, 400_001)))
-    assert slopes.max() <= phi.gamma_max * ROUNDING
-    assert slopes.max() == pytest.approx(phi.gamma_max, rel=1e-7)
+    derivatives = np.abs(phi.dphi(np.linspace(-20, 20, 400_001)))
+    assert derivatives.max() <= phi.gamma_max * ROUNDING
+    assert derivatives.max() == pytest.approx(phi.gamma_max, rel=1e-7)
     paper = {"sigmoid": 0.25, "tanh": 1.0, "relu": 1.0, "identity": 1.0}
     assert phi.gamma_max == paper.get(phi.name, phi.gamma_max)
     net = mlp([2, 3, 2], phi, rng=rng(0))

@@ -155,7 +155,7 @@ def test_a_skip_adds_its_h_to_what_the_layer_reads():
 
 
 @EVERY
-def test_pull_is_the_slope_of_h_by_z(make):
+def test_pull_is_the_derivative_of_h_by_z(make):
     """pull is the derivative of h by z: the derivative of <v, h(z + s u)> by s is <pull(v), u>.
 
     We test pooling and phi' together.
@@ -165,19 +165,19 @@ def test_pull_is_the_slope_of_h_by_z(make):
     rng = np.random.default_rng(3)
     for l in range(1, net.L):
         v, u = rng.normal(size=h[l].shape), rng.normal(size=z[l].shape)
-        slope = central_difference(lambda s, l=l, v=v, u=u: np.vdot(v, net.activate(l, z[l] + s * u)))
-        assert np.vdot(net.pull(l, z, v), u) == pytest.approx(slope, rel=1e-6)
+        derivative = central_difference(lambda s, l=l, v=v, u=u: np.vdot(v, net.activate(l, z[l] + s * u)))
+        assert np.vdot(net.pull(l, z, v), u) == pytest.approx(derivative, rel=1e-6)
 
 
 @EVERY
-def test_pull_at_z_is_the_slope_before_pooling(make):
+def test_pull_at_z_is_the_derivative_before_pooling(make):
     net = make()
     z, _ = forward(net, batch(net, 3)[0])
     rng = np.random.default_rng(4)
     for l in range(1, net.L):
         v, u = rng.normal(size=(2, *z[l].shape))
-        slope = central_difference(lambda s, l=l, v=v, u=u: np.vdot(v, net.phi[l].phi(z[l] + s * u)))
-        assert np.vdot(net.pull(l, z, v, at="z"), u) == pytest.approx(slope, rel=1e-6)
+        derivative = central_difference(lambda s, l=l, v=v, u=u: np.vdot(v, net.phi[l].phi(z[l] + s * u)))
+        assert np.vdot(net.pull(l, z, v, at="z"), u) == pytest.approx(derivative, rel=1e-6)
 
 
 @pytest.mark.parametrize("pool", [MaxPool, AvgPool])

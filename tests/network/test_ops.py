@@ -71,11 +71,11 @@ def test_dphi_equals_50_digits(name, dtype):
 
 
 @pytest.mark.parametrize("name", SMOOTH)
-def test_dphi_is_the_slope_of_phi(name):
+def test_dphi_is_the_derivative_of_phi(name):
     phi = ops.ACTIVATIONS[name]
     z = np.linspace(-6, 6, 41)
-    slope = central_difference(lambda s: phi.phi(z + s))
-    np.testing.assert_allclose(phi.dphi(z), slope, rtol=0, atol=1e-9)  # values up to 6: rounding 6e-16 / 1e-5
+    derivative = central_difference(lambda s: phi.phi(z + s))
+    np.testing.assert_allclose(phi.dphi(z), derivative, rtol=0, atol=1e-9)  # values up to 6: rounding 6e-16 / 1e-5
 
 
 @pytest.mark.parametrize("name", ["relu", "step"])
@@ -93,20 +93,20 @@ def test_no_finite_input_warns_or_gives_nan(name, dtype):
 
 
 @EVERY
-def test_gamma_bounds_every_slope_and_is_attained(name):
+def test_gamma_bounds_every_derivative_and_is_attained(name):
     """gamma is a bound of every derivative and is attained, on a grid of step 1e-4.
 
     The derivative of dphi is below 1, so the grid misses at most 1e-4 / 2, and 1e-8 at a smooth extremum.
     """
     activation = ops.ACTIVATIONS[name]
-    slope = np.abs(activation.dphi(np.linspace(-50, 50, 1_000_001)))
-    assert slope.min() >= activation.gamma_min - 1e-15
-    assert slope.max() <= activation.gamma_max + 1e-15
-    assert slope.max() == pytest.approx(activation.gamma_max, abs=1e-8)
-    assert slope.min() == pytest.approx(activation.gamma_min, abs=1e-4)
+    derivative = np.abs(activation.dphi(np.linspace(-50, 50, 1_000_001)))
+    assert derivative.min() >= activation.gamma_min - 1e-15
+    assert derivative.max() <= activation.gamma_max + 1e-15
+    assert derivative.max() == pytest.approx(activation.gamma_max, abs=1e-8)
+    assert derivative.min() == pytest.approx(activation.gamma_min, abs=1e-4)
 
 
-def test_gamma_of_gelu_is_its_slope_at_root_two():
+def test_gamma_of_gelu_is_its_derivative_at_root_two():
     assert ops.gelu.gamma_max == pytest.approx(float(mp.diff(PHI_MP["gelu"], mp.sqrt(2))), rel=1e-14)
 
 
@@ -194,12 +194,12 @@ def _targets(rng, loss, m, K):
 
 @pytest.mark.verifies("lee2020:e")
 @pytest.mark.parametrize("loss", ops.LOSSES.values(), ids=list(ops.LOSSES))
-def test_the_error_is_the_slope_of_the_loss(loss):
+def test_the_error_is_the_derivative_of_the_loss(loss):
     rng = np.random.default_rng(4)
     z, v = rng.normal(size=(2, 20, 5))
     y = _targets(rng, loss, 20, 5)
-    slope = central_difference(lambda s: loss.value(z + s * v, y))
-    np.testing.assert_allclose((loss.error(z, y) * v).sum(axis=1), slope, rtol=1e-6, atol=1e-9)
+    derivative = central_difference(lambda s: loss.value(z + s * v, y))
+    np.testing.assert_allclose((loss.error(z, y) * v).sum(axis=1), derivative, rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.verifies("lee2020:e")

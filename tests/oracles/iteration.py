@@ -42,8 +42,8 @@ def shifted_by_plans(mu, nu, cells, alpha):
     plan = np.maximum(solution.x, 0)
     sums = rows @ plan
     plan *= np.divide(mu, sums, out=np.zeros(k), where=sums > 0)[i]
-    value, slope = moment(plan)
-    gap = float(plan @ slope) - sum(mu[r] * slope[i == r].min() for r in np.flatnonzero(mu))
+    value, gradient = moment(plan)
+    gap = float(plan @ gradient) - sum(mu[r] * gradient[i == r].min() for r in np.flatnonzero(mu))
     return np.log(np.maximum([value - gap, value], 1e-300)) / (alpha - 1)
 
 
@@ -57,10 +57,10 @@ def shifted_by_frank_wolfe(mu, nu, cells, alpha, tolerance=1e-5):
     rows = np.arange(k)
     for _ in range(20_000):
         p = np.bincount(target.ravel(), plan.ravel(), k)
-        slope = np.where(inside, (alpha * (p / nu) ** (alpha - 1))[target], math.inf)
-        best, worst = slope.argmin(1), np.where(plan > 0, slope, -math.inf).argmax(1)
+        gradient = np.where(inside, (alpha * (p / nu) ** (alpha - 1))[target], math.inf)
+        best, worst = gradient.argmin(1), np.where(plan > 0, gradient, -math.inf).argmax(1)
         value = float(nu @ (p / nu) ** alpha)
-        gap = float((plan * np.where(inside, slope, 0)).sum() - mu @ slope[rows, best])
+        gap = float((plan * np.where(inside, gradient, 0)).sum() - mu @ gradient[rows, best])
         if gap <= tolerance * value:
             return np.log([value - gap, value]) / (alpha - 1)
         step = np.zeros_like(plan)

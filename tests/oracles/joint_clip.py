@@ -85,6 +85,6 @@ def torch_joint_hybrid(torch, net, x, y, B, *, C, m, ell):
     return clipped_sum(alone, C, m)
 
 
-def median_length(directions):
+def median_norm(directions):
     """A clip bound that about half of the records' norms exceed."""
     return float(np.median([norm(entries(one)) for one in directions]))

@@ -79,7 +79,7 @@ def dp_dfa_by_records(net, x, y, B, *, m, tau_e, tau_h, at="h", top="error", bet
             elif top == "unclipped":
                 dz = [beta_top * v for v in error]
             else:
-                dz = [beta_top * v * (p * (1 - p) if top == "slope" else 1) for v, p in zip(e, h[l], strict=True)]
+                dz = [beta_top * v * (p * (1 - p) if top == "derivative" else 1) for v, p in zip(e, h[l], strict=True)]
             add_outer(net, l, dz, scaled(reading(net, l, h), tau_h), 1.0, m, dW, db)
     return dW, db
 

@@ -73,7 +73,7 @@ def test_profiles_are_within_their_rounding(seed):
     [dominating.gaussian(0.7), dominating.laplace(1.3), dominating.pure(0.9)],
     ids=["gaussian", "laplace", "pure"],
 )
-def test_the_slope_of_a_profile_is_that_of_its_values(profile):
+def test_the_derivative_of_a_profile_is_that_of_its_values(profile):
     """The derivative of a profile agrees with central differences in e^epsilon, which have an error of about 1e-12.
 
     We test the profile of a law, and the profiles of its amplified pairs.

@@ -36,8 +36,7 @@ def described(record: dict[str, Any], settings: Settings) -> bool:
 
     The kernels may differ, and also the noise if epsilon determines it.
     """
-    found, asked = {"kernels": False} | record["settings"], as_run(settings, record).to_json()
-    found.pop("threads", None)  # only in records of version 0.1
+    found, asked = records.settings_of(record), as_run(settings, record).to_json()
     if asked.pop("target_epsilon", None):
         asked.pop("accountant", None)  # the record has the accountant's epsilon
         own = found["rule_settings"].items()

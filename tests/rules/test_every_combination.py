@@ -150,7 +150,7 @@ def large(e, t):
     return np.array([[np.sign(v) * (abs(v) >= t * max(map(abs, row))) for v in row] for row in e])
 
 
-def slopes(net: Net, l: int, x, ways: dict, step=1e-5) -> dict:
+def derivatives(net: Net, l: int, x, ways: dict, step=1e-5) -> dict:
     """The derivatives by every weight of layer l, then by every bias, summed over the batch: (parameters,) arrays."""
     z, h = forward(net, x)
     size = net.W[l].size
@@ -177,8 +177,8 @@ def taught(base: str, biases: str):
     found = {way: ([None], [None]) for way in WAYS}
     ways = ways_to_teach(net, x, y, B, V)
     for l in range(1, net.L + 1):
-        for way, slope in slopes(net, l, x, ways).items():
-            W, b = np.split(slope, [net.W[l].size])
+        for way, derivative in derivatives(net, l, x, ways).items():
+            W, b = np.split(derivative, [net.W[l].size])
             found[way][0].append(W.reshape(net.W[l].shape))
             found[way][1].append(b)
     return SimpleNamespace(net=net, x=x, y=y, B=B, V=V, found=found)
@@ -282,7 +282,7 @@ def test_without_noise_and_clips_a_rule_is_what_differences_say(name):
 
 
 @pytest.mark.parametrize("name", SOLVING)
-def test_where_a_rule_that_solves_leads_the_slope_is_that_of_the_ridge(name):
+def test_where_a_rule_that_solves_leads_the_derivative_is_that_of_the_ridge(name):
     """At the minimiser that such a rule computes, the gradient of the loss cancels the gradient of the ridge term.
 
     We test one dense layer, with and without biases, by differences of the loss. All other networks are refused.
@@ -299,9 +299,9 @@ def test_where_a_rule_that_solves_leads_the_slope_is_that_of_the_ridge(name):
         dW, db = solve()
         net.W[1], net.b[1] = net.W[1] - dW[1], net.b[1] - db[1]
         ways = ways_to_teach(net, one.x, one.y, one.B, one.V)
-        slope = slopes(net, 1, one.x, {"gradient": ways["gradient"]})["gradient"]
+        derivative = derivatives(net, 1, one.x, {"gradient": ways["gradient"]})["gradient"]
         theta = np.concatenate([net.W[1].ravel(), net.b[1]])
-        np.testing.assert_allclose(slope, -lam * theta, rtol=0, atol=1e-7)
+        np.testing.assert_allclose(derivative, -lam * theta, rtol=0, atol=1e-7)
 
 
 # --- active clips, and what a mechanism states about them -----------------------------------------------------

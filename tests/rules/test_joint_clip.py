@@ -27,7 +27,7 @@ from tests.oracles.core import assert_close, assert_same_direction, batch, poole
 from tests.oracles.joint_clip import (
     direction_of_record,
     joint_by_records,
-    median_length,
+    median_norm,
     shown,
     torch_joint,
     torch_joint_hybrid,
@@ -94,7 +94,7 @@ def test_it_is_the_sum_of_the_records_own_directions_each_clipped(make, carries,
     """
     net, x, y, B = case(make, at=at)
     how = {"carries": carries, "t": t, "at": at}
-    C = median_length(alone(net, x, y, B, **how))
+    C = median_norm(alone(net, x, y, B, **how))
     state = {}
     got = dp_dfa_joint(net, x, y, B=B, C=C, m=7, sigma=0.0, rng=rng(5), state=state, **how)
     assert_same_direction(got, joint_by_records(net, x, y, B, C=C, m=7, **how), 1e-11)
@@ -117,7 +117,7 @@ def test_it_is_what_autograd_gives_for_each_record_clipped(torch, make, carries,
 def test_the_hybrid_is_the_sum_of_the_records_own_directions_each_clipped(make):
     net, x, y, B = case(make, 2)
     for ell in range(net.L):
-        C = median_length(alone(net, x, y, B, ell=ell))
+        C = median_norm(alone(net, x, y, B, ell=ell))
         state = {}
         got = dp_hybrid_joint(net, x, y, B=B, C=C, m=3, sigma=0.0, ell=ell, rng=rng(5), state=state)
         assert_same_direction(got, joint_by_records(net, x, y, B, C=C, m=3, ell=ell), 1e-11)
@@ -154,7 +154,7 @@ def test_no_record_adds_more_than_the_bound(make):
         net, x, y, B = case(make, 6)
         B = [M if M is None else scale * M for M in B]
         for rule, ell in ((dp_dfa_joint, 0), (dp_hybrid_joint, convolutions(net))):
-            C = median_length(alone(net, x, y, B, ell=ell))
+            C = median_norm(alone(net, x, y, B, ell=ell))
             sizes = [norm(entries(still(rule, B=B, C=C, m=1)(net, x[i : i + 1], y[i : i + 1]))) for i in range(6)]
             assert max(sizes) == pytest.approx(C, rel=1e-12)
 
@@ -214,7 +214,7 @@ def test_without_noise_and_clip_it_is_dfa_tdfa_drtp_or_the_hybrid(make, at):
             assert_same_direction(got, hybrid(net, x, y, B=B, ell=ell))
 
 
-def test_of_a_record_alone_the_ternary_error_is_tdfas_times_its_length():
+def test_of_a_record_alone_the_ternary_error_is_tdfas_times_its_norm():
     """For a single record, the ternary error gives TDFA's direction, except that hidden layers have the factor ||e||.
 
     The threshold of TDFA is t times the largest entry.
@@ -226,9 +226,9 @@ def test_of_a_record_alone_the_ternary_error_is_tdfas_times_its_length():
         want = tdfa(net, *one, B=B, t=0.3 * float(np.abs(e).max()))
         got = still(dp_dfa_joint, B=B, C=HUGE, m=1, carries="ternary", t=0.3)(net, *one)
         for l in range(1, net.L + 1):
-            length = 1 if l == net.L else norm(e)
-            assert_close(got[0][l], length * want[0][l])
-            assert_close(got[1][l], length * want[1][l])
+            factor = 1 if l == net.L else norm(e)
+            assert_close(got[0][l], factor * want[0][l])
+            assert_close(got[1][l], factor * want[1][l])
 
 
 @EVERY
@@ -248,7 +248,7 @@ def test_the_ends_of_the_hybrid_are_joint_dfa_and_dp_sgd(make):
 def test_with_transported_weights_it_is_dp_sgd_on_one_hidden_layer():
     net = mlp([4, 5, 3], ops.gelu, rng=rng(0))
     x, y = batch(net, 6)
-    B, C = [None, net.W[2].T, None], median_length([bp(net, x[i : i + 1], y[i : i + 1]) for i in range(6)])
+    B, C = [None, net.W[2].T, None], median_norm([bp(net, x[i : i + 1], y[i : i + 1]) for i in range(6)])
     assert_same_direction(still(dp_dfa_joint, B=B, C=C, m=6)(net, x, y), still(dp_sgd, C=C, m=6)(net, x, y))
 
 

@@ -137,8 +137,8 @@ def test_the_noise_is_a_function_of_the_minimiser_whose_derivative_is_its_curvat
     law, _ = neighbours(K, d, 3, lam=0.3, sigma=0.5)
     T = rng(5).standard_normal((1, K - 1, d))
     unit = 1e-5 * np.eye(law.q).reshape(law.q, K - 1, d)
-    slopes = (law.noise(T + unit) - law.noise(T - unit)).reshape(law.q, law.q) / 2e-5
-    np.testing.assert_allclose(slopes, -law.curvature(T)[0], rtol=0, atol=1e-9)
+    derivatives = (law.noise(T + unit) - law.noise(T - unit)).reshape(law.q, law.q) / 2e-5
+    np.testing.assert_allclose(derivatives, -law.curvature(T)[0], rtol=0, atol=1e-9)
     assert np.linalg.eigvalsh(law.curvature(T)[0]).min() >= 0.3 - 1e-12
 
 

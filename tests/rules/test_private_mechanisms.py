@@ -82,7 +82,7 @@ def test_the_settings_of_dp_dfa_reach_its_mechanism():
     """
     net = cnn()
     below = feedback.draw(net, law="spectral", scale=0.9, rng=rng(1), at="z")
-    said = asked("dp_dfa", at="z", B=below, top="slope", beta_top=0.8)
+    said = asked("dp_dfa", at="z", B=below, top="derivative", beta_top=0.8)
     by_hand = 0.9**2 * (16 + 16) + ((0.9 / 4) ** 2 + (0.8 / 4) ** 2) * 5
     assert said.sensitivity == pytest.approx(2 * 0.1 / 64 * math.sqrt(by_hand), rel=1e-12)
     said = asked("dp_dfa", tau_e=0.2, top="unclipped", beta_top=0.8)  # the norm of a softmax error is at most sqrt(2)
@@ -207,7 +207,7 @@ def test_an_unknown_name_gets_a_sentence(name, field, sentence):
 @pytest.mark.parametrize(
     "changes, sentence",
     [
-        ({"top": "softmax"}, "top must be one of error, slope, unclipped, got 'softmax'"),
+        ({"top": "softmax"}, "top must be one of error, derivative, unclipped, got 'softmax'"),
         ({"at": "x"}, "at must be 'h' or 'z', got 'x'"),
         ({"sensitivity": "claimed"}, "sensitivity must be one of corrected, printed, got 'claimed'"),
         (
@@ -215,8 +215,8 @@ def test_an_unknown_name_gets_a_sentence(name, field, sentence):
             "tau_h must be one number, or a list with one number for each of the 3 layers, got a list of 2",
         ),
         (
-            {"top": "slope", "net": cnn(loss=ops.squared_error)},
-            "top='slope' has a bound only for the loss softmax-cross-entropy, not for squared-error",
+            {"top": "derivative", "net": cnn(loss=ops.squared_error)},
+            "top='derivative' has a bound only for the loss softmax-cross-entropy, not for squared-error",
         ),
         (
             {"top": "unclipped", "net": cnn(loss=ops.squared_error)},
@@ -265,7 +265,7 @@ def test_bad_layers_of_the_hybrid_get_a_sentence(changes, sentence):
         ("dp_sgd", {"clip": "each"}, "clip must be one of joint, layer, got 'each'"),
         ("dp_dfa", {"tau_e": -1.0}, "the clipping bound c must be positive, got -1.0"),
         ("dp_dfa", {"tau_h": math.nan}, "the clipping bound c must be positive, got nan"),
-        ("dp_dfa", {"top": "slopes"}, "top must be one of error, slope, unclipped, got 'slopes'"),
+        ("dp_dfa", {"top": "slopes"}, "top must be one of error, derivative, unclipped, got 'slopes'"),
         ("dp_dfa", {"at": "x"}, "at must be 'h' or 'z', got 'x'"),
         ("dp_dfa", {"beta_top": 0.0}, "beta_top must be positive and finite, got 0.0"),
         ("dp_hybrid", {"tau": 0.0}, "the clipping bound tau must be positive, got 0.0"),

@@ -298,7 +298,13 @@ def test_dp_dfa_equals_record_by_record_loops(make):
 @pytest.mark.parametrize("at", ["h", "z"])
 @pytest.mark.parametrize(
     "top",
-    [{}, {"top": "slope"}, {"top": "slope", "beta_top": 0.9}, {"beta_top": 0.7}, {"top": "unclipped", "beta_top": 0.7}],
+    [
+        {},
+        {"top": "derivative"},
+        {"top": "derivative", "beta_top": 0.9},
+        {"beta_top": 0.7},
+        {"top": "unclipped", "beta_top": 0.7},
+    ],
 )
 def test_the_readings_of_dp_dfa_equal_loops(pool, at, top):
     net = small_cnn(pool)

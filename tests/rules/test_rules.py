@@ -86,14 +86,14 @@ def test_bp_equals_autograd(torch, make):
 @pytest.mark.verifies("lee2020:eq2", "lee2020:eq3", "ohana2021:eq3")
 @every({name: net for name, net in (MLPS | OTHERS).items() if name != "step"})
 @pytest.mark.parametrize("seed", range(3))
-def test_bp_is_the_slope_of_the_mean_loss(make, seed):
+def test_bp_is_the_derivative_of_the_mean_loss(make, seed):
     net = make()
     x, y = batch(net, 6)
     VW, Vb = random_direction(net, seed)
     # small enough to avoid the kinks of ReLU and of maxima; the relative rounding is about 1e-8
-    slope = central_difference(lambda s: mean_loss(moved(net, VW, Vb, s), x, y), step=1e-6)
+    derivative = central_difference(lambda s: mean_loss(moved(net, VW, Vb, s), x, y), step=1e-6)
     dW, db = bp(net, x, y)
-    assert inner(dW, VW) + inner(db, Vb) == pytest.approx(slope, rel=1e-6)
+    assert inner(dW, VW) + inner(db, Vb) == pytest.approx(derivative, rel=1e-6)
 
 
 @pytest.mark.verifies("lee2020:eq2", "lee2020:eq3", "ohana2021:eq3")
@@ -133,7 +133,7 @@ def test_dfa_equals_autograd_of_the_surrogate(torch, make, at):
 @pytest.mark.verifies("lee2020:eq5", "lee2020:dfa-update", "ohana2021:eq4")
 @every({name: net for name, net in (MLPS | OTHERS).items() if name != "step"})
 @pytest.mark.parametrize("at", ["h", "z"])
-def test_dfa_is_the_slope_of_the_surrogate(make, at):
+def test_dfa_is_the_derivative_of_the_surrogate(make, at):
     """DFA is the derivative of its surrogate by W[l] and b[l]: the mean of <end of layer l, B_l e>, for each layer.
 
     The layer's input and e are fixed.

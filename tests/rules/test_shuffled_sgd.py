@@ -15,7 +15,7 @@ from nfa.noise import Streams
 from nfa.privacy.accountant import epsilon
 from nfa.rules.bp import bp
 from nfa.rules.shuffled_sgd import mechanism, private_sgd_shuffling, shuffled_sgd
-from nfa.sampling import EpochPartition, PartialPasses, number_of_passes, pass_length
+from nfa.sampling import EpochPartition, PartialPasses, number_of_passes, records_per_pass
 from nfa.train import train
 
 FALSE_ALARM = 1e-6  # probability that a statistical test fails on correct code with another seed
@@ -150,21 +150,27 @@ def test_the_floor_is_that_of_the_decimal_number_and_not_of_its_float(n):
     We test k / n and, for n = 100, every whole percent.
     """
     for k in range(1, n + 1):
-        assert pass_length(k / n, n) == k
+        assert records_per_pass(k / n, n) == k
         assert number_of_passes(3 * k, k / n) == 3 * n
 
 
 @pytest.mark.parametrize(
     "call, sentence",
     [
-        (lambda: pass_length(0.0, 5), "tau, the share of the records that a pass takes, must be in (0, 1], got 0.0"),
         (
-            lambda: pass_length(math.nan, 5),
+            lambda: records_per_pass(0.0, 5),
+            "tau, the share of the records that a pass takes, must be in (0, 1], got 0.0",
+        ),
+        (
+            lambda: records_per_pass(math.nan, 5),
             "tau, the share of the records that a pass takes, must be in (0, 1], got nan",
         ),
-        (lambda: pass_length(1.5, 5), "tau, the share of the records that a pass takes, must be in (0, 1], got 1.5"),
         (
-            lambda: pass_length(0.19, 5),
+            lambda: records_per_pass(1.5, 5),
+            "tau, the share of the records that a pass takes, must be in (0, 1], got 1.5",
+        ),
+        (
+            lambda: records_per_pass(0.19, 5),
             "tau must be at least 1/n, because a pass uses floor(tau n) examples, got tau = 0.19 and n = 5",
         ),
         (lambda: number_of_passes(5, 0.3), "e / tau must be a whole number of passes, got 5 / 0.3 = 16.6667"),
@@ -230,7 +236,7 @@ def test_the_regulariser_is_inside_the_clip_or_outside():
         z = theta[:6].reshape(2, 3) @ x[0] + theta[6:]
         return ((z - y[0]) ** 2).sum() / 2 + 0.3 * theta @ theta
 
-    slope = np.array([(loss(theta + h) - loss(theta - h)) / 2e-5 for h in 1e-5 * np.eye(8)])
+    gradient = np.array([(loss(theta + h) - loss(theta - h)) / 2e-5 for h in 1e-5 * np.eye(8)])
     free, inside, outside = (
         np.concatenate([dW[1].ravel(), db[1]])
         for dW, db in (
@@ -239,9 +245,9 @@ def test_the_regulariser_is_inside_the_clip_or_outside():
             step(net=net, ridge=0.3, L=0.5, ridge_clipped=False),
         )
     )
-    np.testing.assert_allclose(free, slope, atol=1e-8)
-    np.testing.assert_allclose(inside, 0.5 * slope / np.linalg.norm(slope), atol=1e-8)
-    bare = slope - 0.6 * theta
+    np.testing.assert_allclose(free, gradient, atol=1e-8)
+    np.testing.assert_allclose(inside, 0.5 * gradient / np.linalg.norm(gradient), atol=1e-8)
+    bare = gradient - 0.6 * theta
     np.testing.assert_allclose(outside, 0.5 * bare / np.linalg.norm(bare) + 0.6 * theta, atol=1e-8)
 
 

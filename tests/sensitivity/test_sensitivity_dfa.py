@@ -3,6 +3,7 @@
 import functools
 import math
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from nfa.network import Net, lee2020_cnn, lee2020_fc_cifar, lee2020_fc_fmnist, m
 from nfa.network.dense import Conv2d, Dense
 from nfa.network.pooling import AvgPool, MaxPool
 from nfa.papers.lee2020.claims import claimed_dfa_sensitivity, claimed_tau_h
-from nfa.rules.dp_dfa import dp_dfa
+from nfa.rules.dp_dfa import dp_dfa, mechanism
 from nfa.rules.dp_hybrid import dp_hybrid
 from nfa.rules.dp_sgd import dp_sgd
 from nfa.sensitivity import clipped_sensitivity
@@ -33,9 +34,9 @@ FLIP = np.array([1.0, -1.0]) / math.sqrt(2)  # the direction of e at y_hat = (1/
 rng = np.random.default_rng
 
 
-def layers(slopes):
+def layers(gains):
     """The bounds of dense layers with these values of gamma beta, and of a top layer that uses e."""
-    return [*(LayerBound(gain_dz=s) for s in slopes), LayerBound(gain_dz=1.0)]
+    return [*(LayerBound(gain_dz=s) for s in gains), LayerBound(gain_dz=1.0)]
 
 
 def digits(got, want, decimals=10):
@@ -296,15 +297,15 @@ def test_a_hidden_layers_sensitivities_are_attained():
 
 
 @pytest.mark.verifies("lee2020:sens-total")
-def test_with_the_slope_in_the_top_layer_the_printed_formula_is_exact():
+def test_with_the_derivative_in_the_top_layer_the_printed_formula_is_exact():
     """With the derivative in the top layer, the printed formula is exact, and the rule attains it.
 
     In this reading, B^{L+1} = 0.9 I and phi'_L = y_hat (1 - y_hat), with one gamma and one beta.
     """
     net, x, y, B = extremal(betas=(0.9, 0.9))
-    rule = functools.partial(dp_dfa, B=B, tau_e=0.1, tau_h=1.0, top="slope", beta_top=0.9)
+    rule = functools.partial(dp_dfa, B=B, tau_e=0.1, tau_h=1.0, top="derivative", beta_top=0.9)
     printed = claimed_dfa_sensitivity(L=3, m=3, gamma=0.25, beta=0.9, tau_e=0.1, tau_h=1.0)
-    bounds = layer_bounds(net, B, top="slope", beta_top=0.9)
+    bounds = layer_bounds(net, B, top="derivative", beta_top=0.9)
     ours = corrected_dfa_sensitivity(bounds, m=3, tau_e=0.1, tau_h=1.0, adjacency="replace-one")
     assert ours == pytest.approx(printed, rel=1e-12)
     assert moved(rule, net, *neighbours(x, y, "replace-label"), m=3) == pytest.approx(printed, rel=1e-12)
@@ -423,11 +424,11 @@ DFA_SEARCHES = {
     "three layers, sigmoid": ([2, 3, 3, 2], ops.sigmoid, {}, {}, 0.99),
     "skip, relu": ([3, 3, 3, 2], ops.relu, {"skip": {3: 1}}, {}, 0.99),
     "squared error, three outputs": ([2, 3, 3], ops.sigmoid, {"loss": ops.squared_error}, {}, 0.98),
-    "slope at the top": ([2, 3, 3, 2], ops.sigmoid, {}, {"top": "slope", "beta_top": 0.9}, 0.99),
+    "derivative at the top": ([2, 3, 3, 2], ops.sigmoid, {}, {"top": "derivative", "beta_top": 0.9}, 0.99),
 }
 
 
-SEARCHED = ("two layers, tanh", "slope at the top")  # the slow tier tests the others
+SEARCHED = ("two layers, tanh", "derivative at the top")  # the slow tier tests the others
 
 
 @pytest.mark.parametrize(
@@ -464,13 +465,13 @@ def test_a_search_comes_near_the_corrected_sensitivity_and_never_above(sizes, ph
 
 
 @pytest.mark.verifies("lee2020:sens-total")
-def test_a_search_goes_above_the_printed_sensitivity_and_not_with_the_slope_at_the_top():
+def test_a_search_goes_above_the_printed_sensitivity_and_not_with_the_derivative_at_the_top():
     """The rule's change exceeds the printed sensitivity, but not with the derivative at the top.
 
     We use sigmoid, L = 2 and ten random networks for each reading. The printed formula has gamma = 1/4 and beta = 0.9.
     """
     printed = claimed_dfa_sensitivity(L=2, m=1, gamma=0.25, beta=0.9, tau_e=0.1, tau_h=1.0)
-    for top, above in (({}, True), ({"top": "slope", "beta_top": 0.9}, False)):
+    for top, above in (({}, True), ({"top": "derivative", "beta_top": 0.9}, False)):
         for seed in range(10):
             net = mlp([3, 4, 2], ops.sigmoid, rng=rng(seed))
             B = feedback.draw(net, law="spectral", scale=0.9, rng=rng(seed + 100))
@@ -542,6 +543,21 @@ WORST = [math.nan, math.inf, -math.inf, -1.0]
 def test_the_old_name_of_gain_dz_still_resolves():
     with pytest.warns(DeprecationWarning, match=r"^LayerBound\.slope is deprecated: use LayerBound\.gain_dz$"):
         assert LayerBound(gain_dz=0.9).slope == 0.9
+
+
+def test_the_old_name_of_the_derivative_in_the_top_layer_still_resolves():
+    net, x, y, B = extremal(betas=(0.9, 0.9))
+    rule = {"tau_e": 0.1, "tau_h": 1.0, "m": 3, "sigma": 0.5, "beta_top": 0.9}
+    stated = {"adjacency": "replace-one", "sampling": "none", "sampling_rate": 1.0}
+    for of in (
+        lambda top: layer_bounds(net, B, top=top, beta_top=0.9),
+        lambda top: mechanism(net=net, B=B, top=top, **rule, **stated),
+        lambda top: [g.tolist() for g in dp_dfa(net, x, y, B=B, top=top, **rule, rng=rng(0))[1][1:]],
+    ):
+        with pytest.warns(DeprecationWarning, match=r"^top='slope' is now called 'derivative'$") as warned:
+            old = of("slope")
+        assert [Path(one.filename).name for one in warned] == [Path(__file__).name]
+        assert old == of("derivative") != of("error")
 
 
 @pytest.mark.parametrize("wrong", WORST)

@@ -8,7 +8,7 @@ import numpy as np
 from nfa.clip import clip_factor, clip_l2
 from nfa.mechanism import Mechanism
 from nfa.network import forward
-from tests.trust.broken_rules import answer, gaussian, lengths, weighted
+from tests.trust.broken_rules import answer, gaussian, norms_of, weighted
 
 T = 0.5  # an entry of a ternary error is 0 if it is smaller than this share of the largest entry
 
@@ -41,7 +41,7 @@ def errors(net, x, y):
 
 def clipped(parts, net, *, C, m, sigma, rng):
     """One clip over the whole direction, and a public m."""
-    return answer(weighted(parts, clip_factor(lengths(parts), C)), net, m=m, sigma=sigma, rng=rng)
+    return answer(weighted(parts, clip_factor(norms_of(parts), C)), net, m=m, sigma=sigma, rng=rng)
 
 
 # --- the clip
@@ -52,7 +52,7 @@ def layers_clipped_apart(net, x, y, *, B, C, m, sigma, rng):
     z, h, e = errors(net, x, y)
     parts = directions(net, z, h, e, e, B)
     pairs = [parts[i : i + 2] for i in range(0, len(parts), 2)]
-    parts = [part for pair in pairs for part in weighted(pair, clip_factor(lengths(pair), C))]
+    parts = [part for pair in pairs for part in weighted(pair, clip_factor(norms_of(pair), C))]
     return answer(parts, net, m=m, sigma=sigma, rng=rng)
 
 
@@ -60,7 +60,7 @@ def length_without_biases(net, x, y, *, B, C, m, sigma, rng):
     """Biases are scaled down with the weights, but not counted in the norm."""
     z, h, e = errors(net, x, y)
     parts = directions(net, z, h, e, e, B)
-    return answer(weighted(parts, clip_factor(lengths(parts[::2]), C)), net, m=m, sigma=sigma, rng=rng)
+    return answer(weighted(parts, clip_factor(norms_of(parts[::2]), C)), net, m=m, sigma=sigma, rng=rng)
 
 
 def clipped_before_the_feedback(net, x, y, *, B, C, m, sigma, rng):
@@ -77,7 +77,7 @@ def top_not_clipped(net, x, y, *, B, C, m, sigma, rng):
     """
     z, h, e = errors(net, x, y)
     parts = directions(net, z, h, e, e, B)
-    hidden = weighted(parts[:-2], clip_factor(lengths(parts[:-2]), C))
+    hidden = weighted(parts[:-2], clip_factor(norms_of(parts[:-2]), C))
     return answer([*hidden, *parts[-2:]], net, m=m, sigma=sigma, rng=rng)
 
 
@@ -93,14 +93,14 @@ def divided_by_those_there(net, x, y, *, B, C, m, sigma, rng):
 def threshold_of_the_batch(net, x, y, *, B, C, m, sigma, rng):
     """Ternary errors use the largest entry of the batch."""
     z, h, e = errors(net, x, y)
-    taught = lengths([e])[:, None] * signs(e, T * np.abs(e).max(initial=0))
+    taught = norms_of([e])[:, None] * signs(e, T * np.abs(e).max(initial=0))
     return clipped(directions(net, z, h, e, taught, B), net, C=C, m=m, sigma=sigma, rng=rng)
 
 
 def length_of_the_batch(net, x, y, *, B, C, m, sigma, rng):
     """The device's answer is multiplied by the mean norm of the batch's errors."""
     z, h, e = errors(net, x, y)
-    taught = (lengths([e]).mean() if len(x) else 0) * signs(e, T * largest(e))
+    taught = (norms_of([e]).mean() if len(x) else 0) * signs(e, T * largest(e))
     return clipped(directions(net, z, h, e, taught, B), net, C=C, m=m, sigma=sigma, rng=rng)
 
 

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from nfa.clip import clip_factor
-from tests.trust.broken_rules import answer, fresh, gradients, lengths, sound, weighted
+from tests.trust.broken_rules import answer, fresh, gradients, norms_of, sound, weighted
 
 
 def odd(y):
@@ -94,7 +94,7 @@ def common_by_number(net, x, y, **rest):
 def along_the_gradient(net, x, y, *, C, m, sigma, rng):
     """In addition to the stated noise, there is noise along the sum of the gradients."""
     parts = gradients(net, x, y)
-    parts = weighted(parts, clip_factor(lengths(parts), C))
+    parts = weighted(parts, clip_factor(norms_of(parts), C))
 
     def noise(rng, shapes, sigma):
         xi = 4 * rng.standard_normal()
@@ -227,7 +227,7 @@ def at_first_only(net, x, y, *, state, sigma, **rest):
 def remembered(net, x, y, *, state, C, **rest):
     """The sum of the clipped gradients of all steps so far, with the noise of a single step."""
     parts = gradients(net, x, y)
-    total = [g.sum(axis=0, keepdims=True) for g in weighted(parts, clip_factor(lengths(parts), C))]
+    total = [g.sum(axis=0, keepdims=True) for g in weighted(parts, clip_factor(norms_of(parts), C))]
     state["sum"] = [g + before for g, before in zip(total, state.get("sum", [0] * len(total)), strict=True)]
     return answer(state["sum"], net, **rest)
 

@@ -30,7 +30,7 @@ def gradients(net, x, y):
     return found
 
 
-def lengths(parts):
+def norms_of(parts):
     """The norm of each record's whole gradient. nan counts as infinite."""
     with np.errstate(over="ignore"):
         norms = np.sqrt(sum(np.square(g).sum(axis=tuple(range(1, g.ndim))) for g in parts))
@@ -60,7 +60,7 @@ def answer(parts, net, *, m, sigma, rng, noise=fresh):
 def sound(net, x, y, *, C, m, sigma, rng, noise=fresh):
     """The correct rule: one clip over all layers and biases, a public m, fresh noise on every coordinate."""
     parts = gradients(net, x, y)
-    return answer(weighted(parts, clip_factor(lengths(parts), C)), net, m=m, sigma=sigma, rng=rng, noise=noise)
+    return answer(weighted(parts, clip_factor(norms_of(parts), C)), net, m=m, sigma=sigma, rng=rng, noise=noise)
 
 
 # --- the clip
@@ -74,14 +74,14 @@ def doubled_clip(net, x, y, *, C, **rest):
 def bias_forgotten(net, x, y, *, C, **rest):
     """Biases are scaled down with the weights, but do not count in the norm."""
     parts = gradients(net, x, y)
-    return answer(weighted(parts, clip_factor(lengths(parts[::2]), C)), net, **rest)
+    return answer(weighted(parts, clip_factor(norms_of(parts[::2]), C)), net, **rest)
 
 
 def each_layer_to_C(net, x, y, *, C, **rest):
     """Each layer has its own clip, but the mechanism counts only one of these clips."""
     parts = gradients(net, x, y)
     pairs = [parts[i : i + 2] for i in range(0, len(parts), 2)]
-    return answer([g for pair in pairs for g in weighted(pair, clip_factor(lengths(pair), C))], net, **rest)
+    return answer([g for pair in pairs for g in weighted(pair, clip_factor(norms_of(pair), C))], net, **rest)
 
 
 def entries_to_C(net, x, y, *, C, **rest):
@@ -92,20 +92,20 @@ def entries_to_C(net, x, y, *, C, **rest):
 def clip_after_averaging(net, x, y, *, C, m, **rest):
     """The average is clipped instead of each record."""
     total = [g.sum(axis=0, keepdims=True) / m for g in gradients(net, x, y)]
-    return answer(weighted(total, clip_factor(lengths(total), C)), net, m=1, **rest)
+    return answer(weighted(total, clip_factor(norms_of(total), C)), net, m=1, **rest)
 
 
 def norm_of_the_batch(net, x, y, *, C, **rest):
     """All records have the same factor, computed from the mean of the norms."""
     parts = gradients(net, x, y)
-    mean = lengths(parts).mean(keepdims=True) if len(x) else np.zeros(1)
+    mean = norms_of(parts).mean(keepdims=True) if len(x) else np.zeros(1)
     return answer(weighted(parts, np.repeat(clip_factor(mean, C), len(x))), net, **rest)
 
 
 def clip_at_the_median(net, x, y, *, C, **rest):
     """The bound adapts to the batch: its median norm, but at least C."""
     parts = gradients(net, x, y)
-    norms = lengths(parts)
+    norms = norms_of(parts)
     bound = max(C, float(np.median(norms))) if len(x) else C
     return answer(weighted(parts, clip_factor(norms, bound)), net, **rest)
 
@@ -115,7 +115,7 @@ def centred(net, x, y, *, C, **rest):
     parts = gradients(net, x, y)
     means = [g.mean(axis=0) if len(x) else 0 for g in parts]
     parts = [g - mean for g, mean in zip(parts, means, strict=True)]
-    return answer(weighted(parts, clip_factor(lengths(parts), C)), net, **rest)
+    return answer(weighted(parts, clip_factor(norms_of(parts), C)), net, **rest)
 
 
 def divided_by_len(net, x, y, *, m, **rest):

@@ -132,7 +132,7 @@ def kinds() -> list[Kind]:
         for about, net, hyper in (
             ("3-4-2 sigmoid", dense(ops.sigmoid), {"tau_h": 0.9}),
             ("3-4-4-2 sigmoid", dense(ops.sigmoid, (3, 4, 4, 2)), {"tau_h": 0.9}),
-            ("3-4-2 sigmoid, slope", dense(ops.sigmoid), {"tau_h": 0.9, "top": "slope", "beta_top": 0.8}),
+            ("3-4-2 sigmoid, slope", dense(ops.sigmoid), {"tau_h": 0.9, "top": "derivative", "beta_top": 0.8}),
             ("3-4-2 tanh", dense(ops.tanh), {"tau_h": 0.05}),
             ("3-3-3-2 relu, residual", residual(ops.relu), {"tau_h": 2.0}),
             ("2-3-3 gelu, squared error", dense(ops.gelu, (2, 3, 3), loss=ops.squared_error), {"tau_h": 1.0}),

@@ -28,7 +28,7 @@ def clip(request):
     return pytest.importorskip("nfa.kernels.clip", reason="numba is not installed: pip install numba")
 
 
-def length(dW, db):
+def norm(dW, db):
     """The l2 norm of a direction, in long double."""
     parts = [np.asarray(g, np.longdouble).ravel() for g in (*dW[1:], *db[1:])]
     return float(np.sqrt(np.square(np.concatenate(parts)).sum()))
@@ -65,7 +65,7 @@ def one_weight(x, y, rule, **settings):
     net = network.Net((1,), layers, loss=ops.squared_error, rng=np.random.default_rng(0), dtype=np.float32)
     net.W[1][:] = 0
     x, y = (np.full((1, 1), v, np.float32) for v in (x, y))
-    return length(*rule(net, x, y, rng=np.random.default_rng(0), **settings))
+    return norm(*rule(net, x, y, rng=np.random.default_rng(0), **settings))
 
 
 def test_a_weight_below_the_normal_floats_is_none():

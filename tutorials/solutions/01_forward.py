@@ -79,16 +79,16 @@ assert np.allclose(by_loops, z[3][:8], atol=1e-12)
 
 # %%
 for loss in (ops.squared_error, ops.logistic, ops.softmax_cross_entropy):
-    step, slopes = 1e-6, np.zeros((2, 10))
+    step, derivatives = 1e-6, np.zeros((2, 10))
     for k in range(10):
         up, down = z[3][:2].copy(), z[3][:2].copy()
         up[:, k] += step
         down[:, k] -= step
-        slopes[:, k] = (loss.value(up, y[:2]) - loss.value(down, y[:2])) / (2 * step)
+        derivatives[:, k] = (loss.value(up, y[:2]) - loss.value(down, y[:2])) / (2 * step)
     e = loss.error(z[3][:2], y[:2])
     far = np.linalg.norm(loss.error(1000 * z[3], y), axis=1).max()
-    print(f"{loss.name:22} differences {np.abs(slopes - e).max():.0e}; ‖e‖ at 1000 z: {far:.4g}")
-    assert np.allclose(slopes, e, atol=1e-6)
+    print(f"{loss.name:22} differences {np.abs(derivatives - e).max():.0e}; ‖e‖ at 1000 z: {far:.4g}")
+    assert np.allclose(derivatives, e, atol=1e-6)
 assert np.linalg.norm(ops.logistic.error(1000 * z[3], y), axis=1).max() <= np.sqrt(10)
 
 # %% [markdown]

@@ -254,18 +254,18 @@ def _reading(case: Reading, settings: AuditOptions) -> tuple[Part, dict]:
         rows=tuple(
             (
                 name,
-                f"{len(lengths):,}",
-                f"{int((lengths <= RADIUS * C).sum()):,}",
-                f"{lengths.min():.3g}",
+                f"{len(norms):,}",
+                f"{int((norms <= RADIUS * C).sum()):,}",
+                f"{norms.min():.3g}",
                 f"{mean:.4g}",
             )
-            for name, lengths in (
+            for name, norms in (
                 ("D", -played.scores[0]),
                 ("D'", -played.scores[1]),
                 ("D, the rule itself", literal[0]),
                 ("D', the rule itself", literal[1]),
             )
-            for mean in (lengths.mean(),)
+            for mean in (norms.mean(),)
         ),
         after=(
             played.words,

@@ -138,8 +138,8 @@ def hybrid() -> Case:
 
 def cases() -> list[Case]:
     """All cases of the game, the counterexample first."""
-    slope = extremal("4-4-4-2, slope", multiplier=1.0, top="slope", beta_top=BETA)
-    return [counterexample(), paper_network(), extremal("4-4-4-2", multiplier=1.5), slope, hybrid()]
+    derivative = extremal("4-4-4-2, derivative", multiplier=1.0, top="derivative", beta_top=BETA)
+    return [counterexample(), paper_network(), extremal("4-4-4-2", multiplier=1.5), derivative, hybrid()]
 
 
 def play_case(case: Case, settings: AuditOptions, stream: int = 1) -> GameSummary:
@@ -202,7 +202,7 @@ READINGS = Part(
         "The formula is an upper bound under two other readings. In the first reading, gamma beta is one bound over"
         " all layers, including the output's 1. In the second reading, Equation 5 also applies to the output layer,"
         " with an element-wise derivative y_hat (1 - y_hat), at most 1/4, and a matrix of norm at most beta. The row"
-        " slope has the rule of the second reading. This rule trains a network, but uses the derivative of the"
+        " derivative has the rule of the second reading. This rule trains a network, but uses the derivative of the"
         " softmax twice.",
         "The paper states neither the gamma nor the tau_h of its experiments. So this audit does not refute the"
         " printed epsilons. The printed epsilons hold for every run that has the stated sensitivity.",
@@ -242,9 +242,9 @@ def _moved_part(played: list[Case]) -> Part:
         before=(
             f"The rule runs without noise, with beta = {BETA:g}, tau_e = {TAU_E:g} and sigmoids. 1-1-2: a saturated"
             " hidden unit. 784-128-256-10: the paper's network, saturated, with the tau_h that the formula gives for"
-            " the paper's sensitivity 2. 4-4-4-2: every unit is where a sigmoid is steepest. slope: the same network,"
-            " but the top layer learns from beta e y_hat (1 - y_hat). hybrid: a convolution with clipped gradients"
-            " below two dense layers.",
+            " the paper's sensitivity 2. 4-4-4-2: every unit is where a sigmoid is steepest. derivative: the same"
+            " network, but the top layer learns from beta e y_hat (1 - y_hat). hybrid: a convolution with clipped"
+            " gradients below two dense layers.",
         ),
         columns=("", "moved", "printed", "corrected"),
         rows=tuple(

@@ -240,7 +240,7 @@ COLOURS = {"sigmoid": "#CC79A7", "tanh": "#009E73"}
 DEPTHS = {2: "--", 3: "-", 5: ":"}
 
 
-def sensitivity_figure(path: Path, curves: dict[str, tuple], ratios: dict[str, list], products, slopes: dict) -> None:
+def sensitivity_figure(path: Path, curves: dict[str, tuple], ratios: dict[str, list], products, attained: dict) -> None:
     """Draw the change from one label over a bias, the depth and gamma beta, with both formulas, to a PNG file.
 
     Parameters
@@ -249,7 +249,7 @@ def sensitivity_figure(path: Path, curves: dict[str, tuple], ratios: dict[str, l
     curves : {units: (biases, distances, printed sensitivity, corrected sensitivity)}, two of them
     ratios : {activation: list of (L, corrected / printed, attained / printed)}
     products : (k,) array of gamma beta
-    slopes : {L: (k,) array, attained / printed}
+    attained : {L: (k,) array, attained / printed}
     """
     figure = new_figure("What one label moves in DP-DFA, and the printed sensitivity of Lee & Kifer (2020)", 12)
     figure.set_size_inches(12, 8.8)
@@ -280,7 +280,7 @@ def sensitivity_figure(path: Path, curves: dict[str, tuple], ratios: dict[str, l
     bars.set_ylim(0, 3.7)
     bars.legend(frameon=False, fontsize=11, ncols=2, loc="upper right")
     bars.set_title(r"times the printed value, $\beta$ = 0.9", loc="left", fontsize=12)
-    for L, values in slopes.items():
+    for L, values in attained.items():
         lines.plot(products, values, color=RULE, linewidth=1.8, linestyle=DEPTHS[L], label=f"the real rule, L = {L}")
     lines.axhline(1, color=FORMULA, linewidth=1.8, linestyle="--", label="printed")
     lines.set_xscale("log")

@@ -28,8 +28,8 @@ DECIMALS = 8  # decimals in the rows; the table prints four
 TOPS: dict[str, dict[str, Any]] = {  # signal from which the top layer learns -> settings of dp_dfa
     "e": {},
     "0.9 e": {"beta_top": BETA},
-    "e y(1-y)": {"top": "slope"},
-    "0.9 e y(1-y)": {"top": "slope", "beta_top": BETA},
+    "e y(1-y)": {"top": "derivative"},
+    "0.9 e y(1-y)": {"top": "derivative", "beta_top": BETA},
 }
 HIDDEN: dict[str, tuple[Activation, int, float]] = {
     # Activation, number of units, and bias. At this bias, the derivatives are (nearly) largest and the outputs have a
@@ -193,13 +193,13 @@ def _draw(path: Path, rows: list[dict[str, Any]]) -> None:
     }
     phi, n, z = HIDDEN["sigmoid"]
     products = np.geomspace(0.1, 4, 41)
-    slopes = {}
+    attained = {}
     for L in (2, 3, 5):
         betas = products / phi.gamma_max
         true = [moved(*two_labels(L, n, phi, z, beta=b), x, tau_h=1.0) for b in betas]
         told = [claimed_dfa_sensitivity(L=L, m=1, gamma=phi.gamma_max, beta=b, tau_e=TAU_E, tau_h=1.0) for b in betas]
-        slopes[L] = np.divide(true, told)
-    sensitivity_figure(path, curves, ratios, products, slopes)
+        attained[L] = np.divide(true, told)
+    sensitivity_figure(path, curves, ratios, products, attained)
 
 
 def worst(entry: dict[str, Any], name: str) -> bool:

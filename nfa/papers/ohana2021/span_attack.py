@@ -228,8 +228,8 @@ def update_threshold(dW: np.ndarray, rounding: float = 0.0) -> float:
         directions in which the batch's inputs have the smallest norms can exceed it. The second term is proved
     """
     dW = _matrix("dW", dW)
-    length = float(np.linalg.norm(dW))
-    return dW.shape[1] * float(np.finfo(dW.dtype).eps) + rounding / length if length else 1.0
+    norm = float(np.linalg.norm(dW))
+    return dW.shape[1] * float(np.finfo(dW.dtype).eps) + rounding / norm if norm else 1.0
 
 
 def residuals_to(v: np.ndarray, basis: np.ndarray) -> np.ndarray:

@@ -190,13 +190,14 @@ def bound(function: str, run: dict[str, Any], own: Values) -> float:
         return float(own["C"])
     adjacency = run["adjacency"]
     net = _network(run["architecture"], run.get("activation"))
-    slopes = [phi.gamma_max for phi in net.phi[1 + convolutions(net) : net.L]]
+    derivatives = [phi.gamma_max for phi in net.phi[1 + convolutions(net) : net.L]]
     if function == "pdfa_isotropic":
         clips = {"tau_B": float(own["tau_B"]), "tau_h_max": float(own["tau_h_max"])}
         return repaired_pdfa_sensitivity(
-            m=1, gamma_max=slopes, bias=[1.0] * (len(slopes) + 1), adjacency=adjacency, **clips
+            m=1, gamma_max=derivatives, bias=[1.0] * (len(derivatives) + 1), adjacency=adjacency, **clips
         )
-    layers = [LayerBound(gain_dz=slope * float(run["feedback_scale"])) for slope in slopes] + [LayerBound(gain_dz=1.0)]
+    scale = float(run["feedback_scale"])
+    layers = [*(LayerBound(gain_dz=derivative * scale) for derivative in derivatives), LayerBound(gain_dz=1.0)]
     dfa = {"m": 1, "tau_e": float(own["tau_e"]), "tau_h": float(own["tau_h"]), "adjacency": adjacency}
     if function == "dp_hybrid":
         return hybrid_sensitivity(layers, ell=convolutions(net), tau=float(own["tau"]), **dfa)

@@ -48,7 +48,7 @@ def zL(loss, v, sigma, n):
     return mean, (values * w[:, None]).T @ values - np.outer(mean, mean)
 
 
-def slopes(f, v, h):
+def derivatives(f, v, h):
     """Central differences of f by each entry of v."""
     return np.array([(f(v + h * e) - f(v - h * e)) / (2 * h) for e in np.eye(len(v))])
 
@@ -132,9 +132,9 @@ def test_for_a_quadratic_loss_the_proxy_has_the_gradient_of_the_mean_loss_for_it
     def mean_loss(W, b):
         return np.mean(np.square(x @ W.T + b - y).sum(axis=1)) / 2
 
-    by_W = np.reshape(slopes(lambda w: mean_loss(w.reshape(2, 3), net.b[1]), net.W[1].ravel(), 1e-5), (2, 3))
+    by_W = np.reshape(derivatives(lambda w: mean_loss(w.reshape(2, 3), net.b[1]), net.W[1].ravel(), 1e-5), (2, 3))
     np.testing.assert_allclose(dW[1], by_W, atol=1e-9)
-    np.testing.assert_allclose(db[1], slopes(lambda b: mean_loss(net.W[1], b), net.b[1], 1e-5), atol=1e-9)
+    np.testing.assert_allclose(db[1], derivatives(lambda b: mean_loss(net.W[1], b), net.b[1], 1e-5), atol=1e-9)
     # with noise below a linear layer, the loss is quadratic in the noise, with a Hessian that is not the identity
     net = mlp([2, 2, 3], identity, loss=squared_error, rng=rng)
     x, y = rng.normal(size=(4, 2)), rng.normal(size=(4, 3))
@@ -159,7 +159,7 @@ def test_the_transpose_of_the_jacobian_times_noise_times_loss():
         return theta[:6].reshape(2, 3) @ x[0] + theta[6:]
 
     theta = np.concatenate([net.W[1].ravel(), net.b[1]])
-    J = slopes(pre_activation, theta, 1e-3).T  # (d_v, d_theta)
+    J = derivatives(pre_activation, theta, 1e-3).T  # (d_v, d_theta)
     assert J.shape == (2, 8)
     total = np.zeros(8)
     for zeta_k in zeta:
@@ -195,7 +195,7 @@ def test_the_mean_is_the_gradient_of_the_smoothed_loss():
     def smoothed(W):
         return w @ tanh_loss(W.reshape(2, 2) @ X1 + sigma * u)
 
-    by_W = slopes(smoothed, W1.ravel(), 1e-5).reshape(2, 2)
+    by_W = derivatives(smoothed, W1.ravel(), 1e-5).reshape(2, 2)
     np.testing.assert_allclose(by_W, np.outer(mean, X1), atol=1e-9)
     np.testing.assert_allclose(cov, [[3.608900007575, -0.106989697285], [-0.106989697285, 4.660707858506]], atol=1e-11)
     net = mlp([2, 2, 3], tanh, rng=np.random.default_rng(0))
@@ -241,8 +241,8 @@ def test_the_condition_of_theorem_3_needs_bounded_parameters(R):
     """
     step = 1e-3
     xi = np.arange(-R - 12, R + 12, step)
-    slope = np.abs(xi * stats.norm.pdf(xi))
-    largest = maximum_filter1d(slope, 2 * round(R / step) + 1, mode="constant")
+    derivative = np.abs(xi * stats.norm.pdf(xi))
+    largest = maximum_filter1d(derivative, 2 * round(R / step) + 1, mode="constant")
     assert largest.sum() * step == pytest.approx((2 * R + 4) * stats.norm.pdf(1), rel=1e-5)
 
 
@@ -276,7 +276,7 @@ def test_the_density_of_the_shifted_noise_by_the_parameters():
     def density(v):
         return stats.multivariate_normal.pdf(xi - v, cov=sigma**2 * np.eye(2))
 
-    by_W = slopes(lambda w: density(w.reshape(2, 2) @ X1), W1.ravel(), 1e-5).reshape(2, 2)
+    by_W = derivatives(lambda w: density(w.reshape(2, 2) @ X1), W1.ravel(), 1e-5).reshape(2, 2)
     zeta = xi - W1 @ X1
     gradient = -zeta / sigma**2 * density(W1 @ X1)
     np.testing.assert_allclose(by_W, -np.outer(gradient, X1), atol=1e-9)
@@ -298,7 +298,7 @@ def test_the_density_of_the_shifted_noise_by_the_parameters():
 
 @pytest.mark.verifies("dpulr2024:prop2")
 def test_the_bias_falls_as_sigma_squared_where_the_loss_is_smooth():
-    v, gradient = W1 @ X1, slopes(tanh_loss, W1 @ X1, 1e-5)
+    v, gradient = W1 @ X1, derivatives(tanh_loss, W1 @ X1, 1e-5)
     found = {s: np.linalg.norm(zL(tanh_loss, v, s, 80)[0] - gradient) for s in (0.5, 0.2, 0.1, 0.05)}
     for sigma, bias in ((0.5, 6.19765e-3), (0.2, 5.89266e-3), (0.1, 1.76409e-3), (0.05, 4.60712e-4)):
         assert found[sigma] == pytest.approx(bias, rel=1e-5)
@@ -306,7 +306,7 @@ def test_the_bias_falls_as_sigma_squared_where_the_loss_is_smooth():
     def laplacian(p, h=1e-3):
         return sum(tanh_loss(p + h * e) - 2 * tanh_loss(p) + tanh_loss(p - h * e) for e in np.eye(2)) / h**2
 
-    leading = np.linalg.norm(slopes(laplacian, v, 1e-2)) / 2
+    leading = np.linalg.norm(derivatives(laplacian, v, 1e-2)) / 2
     assert found[0.05] == pytest.approx(0.05**2 * leading, rel=0.02)
 
 
@@ -331,8 +331,8 @@ def test_the_expansion_leaves_a_remainder_of_third_order():
     We interpret z^2 H as z^T H z. If z^2 were a vector of squares, the term would be a vector, not a number.
     """
     v = W1 @ X1
-    g = slopes(tanh_loss, v, 1e-5)
-    H = np.array([slopes(lambda p, k=k: slopes(tanh_loss, p, 1e-4)[k], v, 1e-4) for k in range(2)])
+    g = derivatives(tanh_loss, v, 1e-5)
+    H = np.array([derivatives(lambda p, k=k: derivatives(tanh_loss, p, 1e-4)[k], v, 1e-4) for k in range(2)])
     z = np.array([0.3, -0.2])
     errors = [float(tanh_loss(v + s * z) - (tanh_loss(v) + s * g @ z + s * s * z @ H @ z / 2)) for s in (0.2, 0.1)]
     assert errors[0] / errors[1] == pytest.approx(8, rel=0.1)
@@ -449,7 +449,7 @@ def test_the_controller_bounds_the_leading_covariance_of_the_averages_before_the
     theta = np.concatenate([net.W[1].ravel(), net.b[1]])
     total, with_one_loss = np.zeros((6, 6)), np.zeros((6, 6))
     for x_i, loss_i in zip(x, loss, strict=True):
-        J = slopes(lambda t, x_i=x_i: t[:4].reshape(2, 2) @ x_i + t[4:], theta, 1e-3).T
+        J = derivatives(lambda t, x_i=x_i: t[:4].reshape(2, 2) @ x_i + t[4:], theta, 1e-3).T
         total += loss_i**2 * J.T @ J
         with_one_loss += loss[0] ** 2 * J.T @ J  # equation 26 prints a single loss for all examples
     K, C, sigma_0 = 10, 0.5, 4.0
@@ -485,7 +485,7 @@ def test_the_jacobian_of_a_linear_layer_with_channels():
     """
     rng = np.random.default_rng(6)
     x, W = rng.normal(size=(2, 4)), rng.normal(size=(3, 4))
-    J = slopes(lambda w: (x @ w.reshape(3, 4).T).ravel(), W.ravel(), 1e-3).T  # (2 * 3, 3 * 4)
+    J = derivatives(lambda w: (x @ w.reshape(3, 4).T).ravel(), W.ravel(), 1e-3).T  # (2 * 3, 3 * 4)
     for (k, l), (m, n) in itertools.product(np.ndindex(2, 3), np.ndindex(3, 4)):
         # the indices of rows and columns start at 0
         assert J[3 * k + l, 4 * m + n] == pytest.approx(x[k, n] if l == m else 0, abs=1e-10)
@@ -585,7 +585,7 @@ def test_noise_on_the_parameters_has_the_identity_for_its_jacobian():
         settings = PRINTED | {"K": K, "remedy": "parameters", "state": state}
         printed.dp_ulr(net, x, y, **settings, rng=np.random.default_rng(1))
         assert state["sigma"][0] == pytest.approx(sigma, rel=1e-9)
-    J = slopes(lambda theta: np.eye(3) @ theta, np.arange(3.0), 1e-3).T
+    J = derivatives(lambda theta: np.eye(3) @ theta, np.arange(3.0), 1e-3).T
     np.testing.assert_allclose(J, np.eye(3), atol=1e-12)
 
 

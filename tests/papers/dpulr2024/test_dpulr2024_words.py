@@ -374,9 +374,9 @@ def test_the_proxy_of_a_step_has_another_mean_than_the_derivative_has():
 
     assert (smoothed(V + 1e-4) - smoothed(V - 1e-4)) / 2e-4 == pytest.approx(want, abs=1e-8)
     # for functions without a jump, the two means agree
-    for f, slope in ((abs, np.sign), (lambda u: u**2, lambda u: 2 * u)):
+    for f, derivative in ((abs, np.sign), (lambda u: u**2, lambda u: 2 * u)):
         mean = gaussian_mean(lambda u, z, f=f: z * f(u) / SIGMA**2, V, SIGMA)
-        assert mean == pytest.approx(gaussian_mean(lambda u, z, d=slope: d(u), V, SIGMA), abs=1e-10)
+        assert mean == pytest.approx(gaussian_mean(lambda u, z, d=derivative: d(u), V, SIGMA), abs=1e-10)
     assert gaussian_mean(lambda u, z: np.sign(u), V, SIGMA) == pytest.approx(0.451494, abs=1e-6)
 
 

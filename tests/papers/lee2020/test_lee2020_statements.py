@@ -74,7 +74,7 @@ def test_the_printed_clip_at_0_and_the_norm_of_a_matrix():
 
 @pytest.mark.verifies("lee2020:gamma")
 @pytest.mark.parametrize("K", [2, 3, 10])
-def test_slopes_of_the_softmax(K):
+def test_derivatives_of_the_softmax(K):
     """The derivative of the softmax has diagonal entries up to 1/4 and spectral norm up to 1/2.
 
     We compute the Jacobian by central differences. The largest values are at (1/2, 1/2, 0 ...). The rule uses 1/4 for
@@ -95,7 +95,7 @@ def test_slopes_of_the_softmax(K):
     assert np.diag(J).max() == pytest.approx(0.25, abs=1e-9)
     assert np.linalg.norm(J, 2) == pytest.approx(0.5, abs=1e-9)
     net = mlp([2, K], ops.sigmoid, rng=rng(0))
-    assert [bound.gain_dz for bound in layer_bounds(net, [None, None], top="slope")] == [0.25]
+    assert [bound.gain_dz for bound in layer_bounds(net, [None, None], top="derivative")] == [0.25]
 
 
 @pytest.mark.verifies("lee2020:A1-A2", "lee2020:A10-A11")
@@ -149,8 +149,8 @@ def test_the_forward_pass_is_not_clipped():
 TOPS = [  # readings A, E, D with beta = 1, D with beta = 0.9: settings, and the top layer's ||dW|| and ||db||
     ({}, 0.0270289470, 0.0278048785),
     ({"beta_top": 0.9}, 0.0243260523, 0.0250243907),
-    ({"top": "slope"}, 0.0057593453, 0.0059277869),
-    ({"top": "slope", "beta_top": 0.9}, 0.0051834108, 0.0053350082),
+    ({"top": "derivative"}, 0.0057593453, 0.0059277869),
+    ({"top": "derivative", "beta_top": 0.9}, 0.0051834108, 0.0053350082),
 ]
 
 
@@ -197,7 +197,7 @@ def learned(reading, seed, steps=250):
     B = feedback.draw(net, law="spectral", scale=0.9, rng=r)
     above = r.standard_normal((10, 10))
     above = (0.9 * above / np.linalg.norm(above, 2)).astype(f)
-    top = {"top": "slope", "beta_top": 0.9} if reading == "D" else {}
+    top = {"top": "derivative", "beta_top": 0.9} if reading == "D" else {}
     optimizer = Adam(1e-3)
     for t in range(1, steps + 1):
         i = r.choice(len(x), 128, replace=False)

@@ -102,7 +102,7 @@ def test_dfa_changes_the_backward_path_alone_and_both_changes_are_needed():
 
 
 @pytest.mark.verifies("lee2020:alg1-input")
-def test_the_bounds_on_slopes_are_an_input_that_the_accounting_reads_and_the_update_does_not():
+def test_the_bounds_on_derivatives_are_an_input_that_the_accounting_reads_and_the_update_does_not():
     """The accounting uses the bounds on derivatives, but the update does not.
 
     If an activation states a gamma ten times too large, the network learns in the same way, but its sensitivity
@@ -225,7 +225,7 @@ def test_clips_turn_the_mean_unless_they_shrink_all_gradients_alike():
 
 @pytest.mark.verifies("lee2020:ingredients")
 @pytest.mark.parametrize("scale", [1.0, 1e3, 1e6])
-def test_clips_a_scaled_matrix_and_noise_need_a_bound_on_slopes_beside_them(scale):
+def test_clips_a_scaled_matrix_and_noise_need_a_bound_on_derivatives_beside_them(scale):
     """Clips, a scaled matrix and noise are not enough for privacy: the derivatives must also be bounded.
 
     For phi(z) = z^2, the derivative has no bound. We clip h and e, and ||B|| is 0.9. But one record still changes the
@@ -282,9 +282,9 @@ def test_dp_bp_and_dp_dfa_cost_the_same_where_tau_h_follows_from_a_bound_that_ho
     sound, printed = (dp_dfa.mechanism(net=net, B=B, m=128, sigma=0.05, tau_h=t, **scheme) for t in taus)
     assert sound.sensitivity == pytest.approx(by_bp.sensitivity, rel=1e-12)
     assert printed.sensitivity == pytest.approx(2.6927734414 * by_bp.sensitivity, rel=1e-6)
-    top = {"top": "slope", "beta_top": 0.9}  # the output layer learns from beta e * y_hat (1 - y_hat)
-    slope = dp_dfa.mechanism(net=net, B=B, m=128, sigma=0.05, tau_h=taus[1], **top, **scheme)
-    assert slope.sensitivity == pytest.approx(by_bp.sensitivity, rel=1e-6)
+    top = {"top": "derivative", "beta_top": 0.9}  # the output layer learns from beta e * y_hat (1 - y_hat)
+    derivative = dp_dfa.mechanism(net=net, B=B, m=128, sigma=0.05, tau_h=taus[1], **top, **scheme)
+    assert derivative.sensitivity == pytest.approx(by_bp.sensitivity, rel=1e-6)
     # with the printed tau_h, one record of the real rule changes m times the average by 3.3282792 (lee2020:sens-total)
     reached = dataclasses.replace(by_bp, sensitivity=3.3282792 / 128)
     known = {"bound": "wbk2019:thm27", "conversion": "mironov2017", "delta": 1e-5}

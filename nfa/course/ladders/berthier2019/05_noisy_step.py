@@ -28,13 +28,13 @@ def step(theta, x, y, gamma, eta):
 # %% cases
 import math
 
-from nfa.course.checking import slopes
+from nfa.course.checking import derivatives
 from nfa.course.judging import TaskCase
 
 
 def wanted(theta, x, y, gamma, eta):
     """The step with a gradient from central differences of the loss."""
-    found = slopes(lambda v: math.log1p(math.exp(-y * float(v @ x))), theta)
+    found = derivatives(lambda v: math.log1p(math.exp(-y * float(v @ x))), theta)
     return np.array([t - gamma * g - gamma * n for t, g, n in zip(theta, found, eta, strict=True)])
 
 

@@ -29,7 +29,7 @@ def estimate(loss, z, zeta, sigma):
 
 
 # %% cases
-from nfa.course.checking import slopes
+from nfa.course.checking import derivatives
 from nfa.course.judging import TaskCase
 
 
@@ -48,7 +48,7 @@ def cases():
         def loss(v, A=A, a=a, height=height):
             return height + (a * v).sum(axis=1) + ((v @ A) * v).sum(axis=1) / 2
 
-        want = slopes(lambda v, loss=loss: float(loss(v).sum()), z)
+        want = derivatives(lambda v, loss=loss: float(loss(v).sum()), z)
         name = f"a quadratic loss, {k} examples, sigma = {sigma}"
         given = (loss, z, crossed(k, n, sigma), sigma)
         yield TaskCase("", name, lambda f, given=given: f(*given), None if k == n else want, "the estimate")

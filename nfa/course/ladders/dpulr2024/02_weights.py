@@ -25,15 +25,15 @@ def by_weights(v, h):
 
 
 # %% cases
-from nfa.course.checking import slopes
+from nfa.course.checking import derivatives
 from nfa.course.judging import TaskCase
 
 
 def wanted(v, h):
     """The derivatives of <W h + b, v> by W and b for each example."""
     W, b = np.zeros((v.shape[1], h.shape[1])), np.zeros(v.shape[1])
-    gW = [slopes(lambda a, i=i: float((a @ h[i] + b) @ v[i]), W) for i in range(len(v))]
-    gb = [slopes(lambda a, i=i: float((W @ h[i] + a) @ v[i]), b) for i in range(len(v))]
+    gW = [derivatives(lambda a, i=i: float((a @ h[i] + b) @ v[i]), W) for i in range(len(v))]
+    gb = [derivatives(lambda a, i=i: float((W @ h[i] + a) @ v[i]), b) for i in range(len(v))]
     return {"gW": np.array(gW), "gb": np.array(gb)}
 
 

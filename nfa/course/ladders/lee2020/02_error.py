@@ -26,14 +26,14 @@ def error(z_L, y):
 
 # %% cases
 from nfa.course import small_nets
-from nfa.course.checking import slopes
+from nfa.course.checking import derivatives
 from nfa.course.judging import TaskCase
 
 
 def cases():
     for k, classes in ((4, 3), (3, 5), (1, 2)):
         z_L, y = small_nets.data(classes, classes, k)
-        want = slopes(lambda z, y=y: small_nets.cross_entropy(z, y), 2 * z_L)
+        want = derivatives(lambda z, y=y: small_nets.cross_entropy(z, y), 2 * z_L)
         yield TaskCase("", f"{k} examples", lambda f, given=(2 * z_L, y): f(*given), want, "the error")
 
 

@@ -25,7 +25,7 @@ def direction(p, dphi, h, m):
 
 
 # %% cases
-from nfa.course.checking import slopes
+from nfa.course.checking import derivatives
 from nfa.course.judging import TaskCase
 
 
@@ -35,7 +35,7 @@ def wanted(p, dphi, h, m):
     def value(W):
         return float(sum((dphi[i] * (W @ h[i])) @ p[i] for i in range(len(p)))) / m
 
-    return slopes(value, np.zeros((p.shape[1], h.shape[1])))
+    return derivatives(value, np.zeros((p.shape[1], h.shape[1])))
 
 
 def cases():

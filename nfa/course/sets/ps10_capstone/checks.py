@@ -23,6 +23,7 @@ from nfa.course.checking import (
     arrays,
     call,
     close,
+    derivatives,
     entries,
     fair,
     guessed,
@@ -34,7 +35,6 @@ from nfa.course.checking import (
     passes,
     seeded,
     size,
-    slopes,
     unless_lost,
     worded,
 )
@@ -197,10 +197,10 @@ def signals_by_differences(W, b, B, x, y, back):
     for i in range(len(x)):
         for l in range(1, L + 1):
             if l == L or back:
-                dz[l][i] = slopes(lambda at, l=l, i=i: loss(at, l, i), z[l][i])
+                dz[l][i] = derivatives(lambda at, l=l, i=i: loss(at, l, i), z[l][i])
             else:
-                fed = B[l] @ slopes(lambda at, i=i: loss(at, L, i), z[L][i])
-                dz[l][i] = slopes(lambda at, fed=fed: float(np.tanh(at) @ fed), z[l][i])
+                fed = B[l] @ derivatives(lambda at, i=i: loss(at, L, i), z[L][i])
+                dz[l][i] = derivatives(lambda at, fed=fed: float(np.tanh(at) @ fed), z[l][i])
     return dz, h
 
 

@@ -17,6 +17,7 @@ from nfa.course.checking import (
     charged_once,
     close,
     common_factor,
+    derivatives,
     entries,
     fair,
     fitting,
@@ -33,7 +34,6 @@ from nfa.course.checking import (
     same_scale,
     seeded,
     size,
-    slopes,
     transposed_first,
     unless_lost,
 )
@@ -81,7 +81,7 @@ def record_losses(z, y):
     return np.log(np.exp(z).sum(axis=1)) - (z * y).sum(axis=1)
 
 
-def slopes_by_record(values, z, step=1e-5):
+def derivatives_by_record(values, z, step=1e-5):
     """The derivative of each record's value by its own entries of z, by central differences."""
     found = np.zeros(z.shape)
     for j in range(z.shape[1]):
@@ -98,14 +98,14 @@ def top_from(l, W, z, new):
     return new
 
 
-def deltas_by_slopes(W, z, h, y, top=None):
+def deltas_by_differences(W, z, h, y, top=None):
     """The list dz, by differences of each record's loss, or of the inner product of z[L] and a given dz[L]."""
 
     def values(l, new):
         reached = top_from(l, W, z, new)
         return record_losses(reached, y) if top is None else (reached * top).sum(axis=1)
 
-    return [None, *(slopes_by_record(lambda new, l=l: values(l, new), np.asarray(z[l])) for l in range(1, len(W)))]
+    return [None, *(derivatives_by_record(lambda new, l=l: values(l, new), np.asarray(z[l])) for l in range(1, len(W)))]
 
 
 def mean_loss(W, b, x, y, act=phi):
@@ -117,15 +117,15 @@ def mean_loss(W, b, x, y, act=phi):
     return float(record_losses(z, y).mean())
 
 
-def loss_slopes(W, b, x, y, act=phi):
+def loss_gradients(W, b, x, y, act=phi):
     """The gradient of the mean loss by every W[l] and b[l], by differences."""
 
     def put(old, l, new):
         return [*old[:l], new, *old[l + 1 :]]
 
     every = range(1, len(W))
-    dW = [None, *(slopes(lambda w, l=l: mean_loss(put(W, l, w), b, x, y, act), W[l]) for l in every)]
-    return dW, [None, *(slopes(lambda v, l=l: mean_loss(W, put(b, l, v), x, y, act), b[l]) for l in every)]
+    dW = [None, *(derivatives(lambda w, l=l: mean_loss(put(W, l, w), b, x, y, act), W[l]) for l in every)]
+    return dW, [None, *(derivatives(lambda v, l=l: mean_loss(W, put(b, l, v), x, y, act), b[l]) for l in every)]
 
 
 # --- 1. on paper
@@ -137,7 +137,7 @@ B_HAND = [None, C * np.array([1.0, 1.0]), C * np.array([-1.0, 1.0])]
 THREE_DIGITS = 5e-3  # of the largest entry
 Z_HAND, H_HAND = forward_by_loops(W_HAND, B_HAND, X[None])
 H1, E = H_HAND[1][0], H_HAND[2][0] - Y
-DZ1 = deltas_by_slopes(W_HAND, Z_HAND, H_HAND, Y[None])[1][0]
+DZ1 = deltas_by_differences(W_HAND, Z_HAND, H_HAND, Y[None])[1][0]
 
 
 def entered(by_hand, *names):
@@ -171,7 +171,7 @@ def hand_top(by_hand):
     if not np.abs(e).max() > 0:
         raise mismatch("e", "0 everywhere", "other numbers", "a softmax is never equal to a one-hot y")
     same_number(e, nearest(e, y_hat - Y, E), "e", "subtract the label from the output", THREE_DIGITS)
-    outer = (slopes(lambda w, e=e, h=h: float(e @ (w @ h)), W_HAND[2]) for e in (e, E) for h in (h1, H1))
+    outer = (derivatives(lambda w, e=e, h=h: float(e @ (w @ h)), W_HAND[2]) for e in (e, E) for h in (h1, H1))
     hint = "entry (i, j) is the derivative of the loss by W^2[i, j]: multiply e of unit i by input j"
     same_number(dW2, nearest(dW2, *outer), "dW2", hint, THREE_DIGITS)
 
@@ -181,12 +181,12 @@ def hand_below(by_hand):
     z1, h1, e, dz1, dW1 = entered(by_hand, "z1", "h1", "e", "dz1", "dW1")
     back = []
     for top in (e, E) if np.abs(e).max() > 0 else (E,):  # dz1 would be 0 for e = 0
-        back += [slopes(lambda z, top=top: float(top @ (W_HAND[2] @ phi(z))), z1)]
-        steep = (h * (1 - h) for h in (h1, H1))
-        back += [slopes(lambda h, top=top: float(top @ (W_HAND[2] @ h)), h1) * slope for slope in steep]
+        back += [derivatives(lambda z, top=top: float(top @ (W_HAND[2] @ phi(z))), z1)]
+        dphis = (h * (1 - h) for h in (h1, H1))
+        back += [derivatives(lambda h, top=top: float(top @ (W_HAND[2] @ h)), h1) * dphi for dphi in dphis]
     hint = "for unit j, multiply e by column j of W^2, and then by the derivative of its sigmoid"
     same_number(dz1, nearest(dz1, *back), "dz1", hint, THREE_DIGITS)
-    outer = (slopes(lambda w, dz=dz: float(dz @ (w @ X)), W_HAND[1]) for dz in (dz1, DZ1))
+    outer = (derivatives(lambda w, dz=dz: float(dz @ (w @ X)), W_HAND[1]) for dz in (dz1, DZ1))
     same_number(
         dW1, nearest(dW1, *outer), "dW1", "an outer product, as for dW2; what is the input of layer 1?", THREE_DIGITS
     )
@@ -435,7 +435,7 @@ def deltas_top(deltas):
             L = len(W) - 1
             got = read(call(deltas, W, z, h, y), z)
             hint = "it is y_hat - y of each record, without a mean and without a further derivative"
-            close(got, slopes_by_record(lambda new, y=y: record_losses(new, y), z[L]), f"dz[{L}]", hint)
+            close(got, derivatives_by_record(lambda new, y=y: record_losses(new, y), z[L]), f"dz[{L}]", hint)
 
     unless_lost(
         lambda: check((7, SIZES), (3, [3, 4]), read=lambda dz, z: arrays(dz, z, "dz")[-1]),
@@ -453,13 +453,13 @@ def deltas_hidden(deltas):
         got = returned(deltas, W, z, h, y)
         if not np.abs(got[L]).max() > 0:
             raise mismatch(f"dz[{L}]", "0 everywhere", "other numbers", "every layer below would be 0, too")
-        want = deltas_by_slopes(W, z, h, y, top=got[L])
+        want = deltas_by_differences(W, z, h, y, top=got[L])
         for l in range(L - 1, 0, -1):
             hint = f"multiply dz[{l + 1}] by W[{l + 1}], and then by the derivative of the sigmoid at z[{l}]"
             close(got[l], want[l], f"dz[{l}] (computed from your dz[{L}])", hint)
 
 
-RIGHT = {"forward": forward_by_loops, "deltas": deltas_by_slopes}
+RIGHT = {"forward": forward_by_loops, "deltas": deltas_by_differences}
 
 
 def gradient_direction(gradient):
@@ -470,7 +470,7 @@ def gradient_direction(gradient):
         dW, db = pair(call(gradient, W, b, x, y), "dW and db")
         got = arrays(dW, W, "dW"), arrays(db, b, "db")
         hint = "over the records, dW[l] sums dz[l] times h[l-1], and db[l] sums dz[l]"
-        for name, mine, right in zip(("dW", "db"), got, loss_slopes(W, b, x, y), strict=True):
+        for name, mine, right in zip(("dW", "db"), got, loss_gradients(W, b, x, y), strict=True):
             for l in range(len(W) - 1, 0, -1):
                 same_line(mine[l], right[l], f"{name}[{l}]", hint)
 
@@ -499,7 +499,7 @@ def gradient_scale(gradient):
         for k, sizes in cases:
             W, b, x, y = case(36, k, sizes)
             dW, db = both(W, b, x, y)
-            want_W, want_b = loss_slopes(W, b, x, y)
+            want_W, want_b = loss_gradients(W, b, x, y)
             found = {**fitting(dW, want_W, "dW"), **fitting(db, want_b, "db")}
             turned = "it is the gradient: the loss increases in its direction"
             same_scale(found, f"of {k} record{'s' if k > 1 else ''}", "take the mean over the records once", turned)
@@ -507,7 +507,7 @@ def gradient_scale(gradient):
     def twice():
         W, b, x, y = case(36)
         dW, db = both(W, b, x, y)
-        want_W, want_b = loss_slopes(W, b, x, y)
+        want_W, want_b = loss_gradients(W, b, x, y)
         found = {**fitting(dW, want_W, "dW"), **fitting(db, want_b, "db")}
         if any(common_factor(*two) is not None for two in found.values()):
             raise mismatch("entries with the right direction", "some", "none")
@@ -553,7 +553,7 @@ def kernel_values(kernel_gradient):
         said = "of {} images of {} by {} with a kernel of {} by {}".format(len(x), *image, *kernel)
         dz = rng.normal(size=convolved(x, K).shape)
         found = array(call(kernel_gradient, x, dz), kernel, "the gradient by K")
-        rises = slopes(lambda v, x=x, dz=dz: float((dz * convolved(x, v)).sum()) / len(x), K)
+        rises = derivatives(lambda v, x=x, dz=dz: float((dz * convolved(x, v)).sum()) / len(x), K)
         hint = "add over all positions, and take the mean over the records"
         close(found, rises, f"the gradient by K {said}", hint)
 
@@ -621,7 +621,7 @@ def run_from_zero(act, labels, steps):
     x, y = seeded(5).normal(size=(6, 3)), np.eye(2)[labels]
     counts = []
     for _ in range(steps):
-        dW, db = loss_slopes(W, b, x, y, act)
+        dW, db = loss_gradients(W, b, x, y, act)
         W = [None, *(W[l] - 2 * dW[l] for l in (1, 2, 3))]
         b = [None, *(b[l] - 2 * db[l] for l in (1, 2, 3))]
         counts.append(sum(int(np.abs(w).max() > 1e-7) for w in W[1:]))
@@ -646,7 +646,7 @@ def zero_moves(from_zero):
         same_counts(by_sigmoid, run_from_zero(phi, uneven, 3), "sigmoid", hint)
         same_counts(by_tanh, run_from_zero(np.tanh, uneven, 3), "tanh", hint)
 
-    fair(check, from_zero, gradient=loss_slopes, **RIGHT)
+    fair(check, from_zero, gradient=loss_gradients, **RIGHT)
 
 
 # --- the questions

@@ -16,6 +16,7 @@ from nfa.course.checking import (
     charged_once,
     close,
     common_factor,
+    derivatives,
     fair,
     fitting,
     guessed,
@@ -28,7 +29,6 @@ from nfa.course.checking import (
     same_line,
     same_scale,
     seeded,
-    slopes,
     transposed_first,
     unless_lost,
 )
@@ -89,12 +89,12 @@ def directions(W, b, B, x, y, m, e=None):
                 return float((z * own).sum()) / m
             return float((np.log(np.exp(z).sum(axis=1)) - (z * y).sum(axis=1)).sum()) / m
 
-        dW.append(slopes(lambda w, l=l, f=surrogate: f(w, b[l]), W[l]))
-        db.append(slopes(lambda v, l=l, f=surrogate: f(W[l], v), b[l]))
+        dW.append(derivatives(lambda w, l=l, f=surrogate: f(w, b[l]), W[l]))
+        db.append(derivatives(lambda v, l=l, f=surrogate: f(W[l], v), b[l]))
     return dW, db
 
 
-def loss_slopes(W, b, x, y):
+def loss_gradients(W, b, x, y):
     """The gradient of the mean cross-entropy by every W[l], by differences."""
 
     def loss(l, w):
@@ -105,7 +105,7 @@ def loss_slopes(W, b, x, y):
             h = np.tanh(z)
         return float(np.mean(np.log(np.exp(z).sum(axis=1)) - (z * y).sum(axis=1)))
 
-    return [None, *(slopes(lambda w, l=l: loss(l, w), W[l]) for l in range(1, len(W)))]
+    return [None, *(derivatives(lambda w, l=l: loss(l, w), W[l]) for l in range(1, len(W)))]
 
 
 # --- 1. forward
@@ -544,12 +544,12 @@ def cosine_values(cosine):
         close(got, cosine_by_loops(s, t), name, "take all entries as one vector, and divide by both norms")
 
 
-def gradient_by_slopes(W, b, x, y):
+def gradient_by_differences(W, b, x, y):
     """The gradient of the mean loss by every W[l], like the `gradient` of the notebook."""
-    return loss_slopes(W, b, x, y)
+    return loss_gradients(W, b, x, y)
 
 
-RIGHT = {"forward": forward_by_loops, "dfa": directions, "cosine": cosine_by_loops, "gradient": gradient_by_slopes}
+RIGHT = {"forward": forward_by_loops, "dfa": directions, "cosine": cosine_by_loops, "gradient": gradient_by_differences}
 SMALL = [3, 4, 4, 2]
 
 
@@ -588,7 +588,7 @@ def train_cosines(train):
             if t:
                 W, b = trained(train, *given, t, 0.5) if own else step(W, b, B, x, y, 0.5)
             dW = directions(*(given[:2] if stale else (W, b)), B, x, y, 5)[0]
-            g = loss_slopes(W, b, x, y)
+            g = loss_gradients(W, b, x, y)
             want = np.array([cosine_by_loops(dW[l], g[l]) for l in range(1, len(W))])
             close(cosines[t], want, f"row {t} of the cosines", hint)
 

@@ -18,6 +18,7 @@ from nfa.course.checking import (
     array,
     call,
     common_factor,
+    derivatives,
     fair,
     guessed,
     misfit,
@@ -26,7 +27,6 @@ from nfa.course.checking import (
     pair,
     passes,
     same_number,
-    slopes,
     unless_lost,
 )
 from nfa.privacy import divergences, rdp, subsampling
@@ -239,7 +239,9 @@ def zeros(renyi, orders, near_by=1e-3):
 def renyi_one(renyi):
     """The limit: the derivative of log sum p^alpha q^(1 - alpha) at 1, or the limit of the student's own function."""
     for p, q in ([np.array(p), np.array(q)] for p, q in LAWS[1:]):
-        want = float(slopes(lambda a, p=p, q=q: np.log((p ** float(a) * q ** (1 - float(a))).sum()), np.array(1.0)))
+        want = float(
+            derivatives(lambda a, p=p, q=q: np.log((p ** float(a) * q ** (1 - float(a))).sum()), np.array(1.0))
+        )
         for one in (1, 1.0):
             got = divergence(call(renyi, p, q, one), "renyi(p, q, 1)")
             if abs(got - want) <= 1e-3 * want:

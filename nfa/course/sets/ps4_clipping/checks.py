@@ -55,20 +55,20 @@ def long_vectors(dz, h):
     ]
 
 
-def length(v):
+def l2_norm(v):
     """The l2 norm, entry by entry."""
     return math.sqrt(math.fsum(float(a) * float(a) for a in v))
 
 
 def norms_by_loops(dz, h):
     """The norms of all layers, from all entries of the gradients."""
-    rows = [[length(layer) for layer in record] for record in long_vectors(dz, h)]
+    rows = [[l2_norm(layer) for layer in record] for record in long_vectors(dz, h)]
     return np.array(rows).reshape(len(dz[1]), len(dz) - 1)
 
 
 def joint_by_loops(dz, h):
     """The same for all layers together."""
-    return np.array([length([a for layer in record for a in layer]) for record in long_vectors(dz, h)])
+    return np.array([l2_norm([a for layer in record for a in layer]) for record in long_vectors(dz, h)])
 
 
 def factors_by_loops(norms, C):
@@ -82,7 +82,7 @@ def clipped_by_loops(dz, h, C, m):
     sizes = [(np.shape(dz[l])[1], np.shape(h[l - 1])[1]) for l in range(1, L + 1)]
     totals = [np.zeros(n * size + n) for n, size in sizes]
     for record in long_vectors(dz, h):
-        norm = length([a for layer in record for a in layer])
+        norm = l2_norm([a for layer in record for a in layer])
         for total, layer in zip(totals, record, strict=True):
             total += np.array(layer) * (C / norm if norm > C else 1.0) / m
     pieces = [(t[: n * size].reshape(n, size), t[n * size :]) for t, (n, size) in zip(totals, sizes, strict=True)]
@@ -93,7 +93,7 @@ def moved_by_one(C, m, adjacency):
     """How far a record with the norm C[l] in every layer moves the result, added or in place of its opposite."""
     entries = [c * u for c in C[1:] for u in (0.6, -0.8)]
     sign = {"add-remove": 0.0, "replace-one": -1.0}[adjacency]
-    return length([(a - sign * a) / m for a in entries])
+    return l2_norm([(a - sign * a) / m for a in entries])
 
 
 # --- 1. norms
@@ -342,8 +342,8 @@ def apart(few, many, C, m):
     outputs, n = [], len(many[0])
     for rows in (few, many):
         mean = [math.fsum(row[j] for row in rows) / m for j in range(n)]
-        outputs.append([a * (C / length(mean) if length(mean) > C else 1.0) for a in mean])
-    return length(a - b for a, b in zip(*outputs, strict=True)) / C
+        outputs.append([a * (C / l2_norm(mean) if l2_norm(mean) > C else 1.0) for a in mean])
+    return l2_norm(a - b for a, b in zip(*outputs, strict=True)) / C
 
 
 DISTANCE = "the distance of the two results in units of C"
@@ -519,7 +519,7 @@ def longest(gamma, beta, tau_e, tau_h):
         dz = e if l == L else gamma[l] * (beta[l] * np.outer(u, e / tau_e)) @ e
         below = np.array([2.0, -1.0, 2.0]) / 3 * tau_h[l]
         entries += [d * a for d in dz for a in below] + list(dz)
-    return length(entries)
+    return l2_norm(entries)
 
 
 NETS = (

@@ -174,8 +174,8 @@ def private_step(dz, h, C, m, z, noise):
 
 # %% dfa_bound
 def dfa_bound(gamma, beta, tau_e, tau_h):
-    slope = np.append(np.float32(gamma[1:]) * np.float32(beta[1:]), np.float32(1))
-    return np.float32(tau_e) * np.linalg.norm(slope * np.sqrt(1 + np.float32(tau_h[1:]) ** 2))
+    gain = np.append(np.float32(gamma[1:]) * np.float32(beta[1:]), np.float32(1))
+    return np.float32(tau_e) * np.linalg.norm(gain * np.sqrt(1 + np.float32(tau_h[1:]) ** 2))
 
 
 # %% vectors score=20

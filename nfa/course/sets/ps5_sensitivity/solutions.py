@@ -216,8 +216,8 @@ def pair_total():
 
 # %% bound_total
 def bound_total(L, m, gamma, beta, tau_e, tau_h):
-    slopes = np.append(np.full(L - 1, gamma * beta, dtype=np.float32), np.float32(1))
-    return np.float32(2 * tau_e / m) * np.linalg.norm(slopes) * np.hypot(np.float32(1), np.float32(tau_h))
+    gains = np.append(np.full(L - 1, gamma * beta, dtype=np.float32), np.float32(1))
+    return np.float32(2 * tau_e / m) * np.linalg.norm(gains) * np.hypot(np.float32(1), np.float32(tau_h))
 
 
 # %% pair_label
@@ -371,5 +371,5 @@ def bound_expected(B, m, tau_e):
 
 # %% bound_total
 def bound_total(L, m, gamma, beta, tau_e, tau_h):
-    slopes = [gamma * beta] * (L - 1) + [1.0]
-    return 2 * tau_e / m * math.hypot(*(s * math.hypot(1, tau_h) for s in slopes))
+    gains = [gamma * beta] * (L - 1) + [1.0]
+    return 2 * tau_e / m * math.hypot(*(s * math.hypot(1, tau_h) for s in gains))

@@ -309,16 +309,16 @@ def of_free_norm(B, R_x, R):
     The absolute value is 1. Or it comes with a wrong phase, so it differs from pixel to pixel, and it is no power of
     the absolute value of the anchor's field.
     """
-    lengths = []
+    factors = []
     for row, field in zip(B, R_x, strict=True):
         parts = np.array([field.real, -field.imag])
         turn = np.linalg.lstsq(parts.T, row, rcond=None)[0]
         close(turn @ parts, row, "a row of B")
-        lengths.append(float(np.hypot(*turn)))
-    if passes(close, lengths, np.ones(len(B)), ""):
+        factors.append(float(np.hypot(*turn)))
+    if passes(close, factors, np.ones(len(B)), ""):
         return
     anchor = np.abs(R[:, -4:].sum(axis=1))
-    if any(common_factor(lengths, anchor**power) is not None for power in (-2, -1, 0, 1, 2)):
+    if any(common_factor(factors, anchor**power) is not None for power in (-2, -1, 0, 1, 2)):
         raise mismatch("the norms of the rows of B", "powers of the anchor's field", "other norms")
 
 
@@ -453,8 +453,8 @@ def right_scale(p, s):
     """`scale` row by row."""
     rows = []
     for row in np.asarray(p, dtype=float):
-        length = math.sqrt(math.fsum(c * c for c in row))
-        rows.append(row * (s / length) if length > s else row)
+        norm = math.sqrt(math.fsum(c * c for c in row))
+        rows.append(row * (s / norm) if norm > s else row)
     return np.array(rows).reshape(np.shape(p))
 
 

@@ -279,8 +279,8 @@ def shot_variance(I_xa, I_x, I_a, photons):
 def step(see, e, I_a, dphi, h, t, s, m):
     T = np.sign(e) * (np.abs(e) > t)
     P = T @ columns(see, e.shape[1], I_a).T
-    lengths = np.linalg.norm(P, axis=1)
-    P[lengths > s] *= (s / lengths[lengths > s])[:, None]
+    norms = np.linalg.norm(P, axis=1)
+    P[norms > s] *= (s / norms[norms > s])[:, None]
     return np.tensordot(P * dphi, h, axes=(0, 0)) / m
 
 

@@ -177,7 +177,7 @@ A line ("cell", "old", "new") replaces text in the reference solution, which has
 # returned the paper's delta W, with its minus sign
 ("step", "return (p", "return -(p")
 
-# %% length_of_n score=19 fails=["noise_norm_values"]
+# %% norm_of_n score=19 fails=["noise_norm_values"]
 # added up standard deviations, which gives sigma n in place of sigma sqrt(n)
 ("noise_norm", "np.sqrt(n * projections)", "n * projections")
 

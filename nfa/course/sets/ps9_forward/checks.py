@@ -18,6 +18,7 @@ from nfa.course.checking import (
     call,
     close,
     common_factor,
+    derivatives,
     entries,
     fair,
     fitting,
@@ -32,7 +33,6 @@ from nfa.course.checking import (
     same_scale,
     seeded,
     size,
-    slopes,
     unless_lost,
 )
 
@@ -64,12 +64,12 @@ def by_loops(loss, z, u, sigma):
     return np.array(g) / (K * sigma)
 
 
-def smoothed_slopes(loss, z, sigma):
+def smoothed_derivatives(loss, z, sigma):
     """The gradient of every record's smoothed loss, by differences of a Gauss-Hermite sum."""
     t, w = np.polynomial.hermite_e.hermegauss(6)
     nodes = np.array(list(itertools.product(t, repeat=z.shape[1])))
     weights = [math.prod(p) for p in itertools.product(w / w.sum(), repeat=z.shape[1])]
-    return slopes(lambda v: sum(p * loss(v + sigma * t).sum() for p, t in zip(weights, nodes, strict=True)), z)
+    return derivatives(lambda v: sum(p * loss(v + sigma * t).sum() for p, t in zip(weights, nodes, strict=True)), z)
 
 
 def baseline_by_loops(loss, z, u, sigma):
@@ -150,7 +150,7 @@ def estimate_direction(estimate):
     loss, z, _ = case(3, 2, 1, 2)
     every = np.array(list(itertools.product(ONE, repeat=2)))
     u = np.repeat(every[:, None], 3, axis=1)
-    got, want = estimates(estimate, loss, z, u, 0.4), smoothed_slopes(loss, z, 0.4)
+    got, want = estimates(estimate, loss, z, u, 0.4), smoothed_derivatives(loss, z, 0.4)
     same_line(
         got, want, "the estimates over exact_draws(2)", "the mean over all draws is the gradient of the smoothed loss"
     )
@@ -232,7 +232,7 @@ def quartic(mean_of_quartic):
 
     def check():
         got = number(call(mean_of_quartic), "the mean")
-        want = smoothed_slopes(lambda v: v[..., 0] ** 4, np.array([[1.0]]), 0.5)
+        want = smoothed_derivatives(lambda v: v[..., 0] ** 4, np.array([[1.0]]), 0.5)
         if abs(got - want[0, 0]) > 0.05:
             hint = "which polynomial is the mean of (z + zeta)^4 over the noise, and what is its derivative at z = 1?"
             raise mismatch("the mean", got, "another number", hint)

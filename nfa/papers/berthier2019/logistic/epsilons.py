@@ -19,7 +19,7 @@ from nfa.papers.berthier2019.shuffling.conjectures import conjectured_epsilon
 from nfa.papers.berthier2019.shuffling.our_bound import corrected_epsilon
 from nfa.privacy.accountant import epsilon
 from nfa.privacy.rdp import OrderAtGridEnd
-from nfa.sampling import pass_length
+from nfa.sampling import records_per_pass
 
 _TOML = tomllib.loads(files("nfa.papers.berthier2019.logistic").joinpath("numbers.toml").read_text(encoding="utf-8"))
 _FIG12 = _TOML["fig12"]
@@ -53,7 +53,7 @@ def proved(tau: float, e: int) -> float:
 
     Source: [berthier2019:fig12]
     """
-    k = pass_length(tau, N)
+    k = records_per_pass(tau, N)
     if k == 1:
         sampling, steps, per = "without-replacement", e * N, None
     else:

@@ -101,8 +101,8 @@ class Problem:
         it cancels in the difference of two records' gradients. No strongly convex loss, and so no loss with a
         regulariser, has bounded gradients on all of R^d.
         """
-        slope = 1.0 if self.loss == "logistic" else self.x_bound * self.radius + self.y_bound
-        return self.x_bound * slope
+        derivative = 1.0 if self.loss == "logistic" else self.x_bound * self.radius + self.y_bound
+        return self.x_bound * derivative
 
     def value(self, theta: np.ndarray) -> float:
         """The mean loss at theta (d,)."""
@@ -115,7 +115,7 @@ class Problem:
 
         Source: [berthier2019:erm] [berthier2019:linreg]
         """
-        return self._slope(self.x @ theta, self.y)[:, None] * self.x + self.lam * theta
+        return self._derivative(self.x @ theta, self.y)[:, None] * self.x + self.lam * theta
 
     def gradient(self, theta: np.ndarray) -> np.ndarray:
         """The gradient of the mean loss at theta (d,).   (d,)"""
@@ -131,11 +131,11 @@ class Problem:
         """The gradients of single records as functions of theta, in the order in which a pass uses the records."""
 
         def gradient_of(x: np.ndarray, y: float) -> Callable[[np.ndarray], np.ndarray]:
-            return lambda theta: self._slope(x @ theta, y) * x + self.lam * theta
+            return lambda theta: self._derivative(x @ theta, y) * x + self.lam * theta
 
         return [gradient_of(self.x[i], self.y[i]) for i in order]
 
-    def _slope(self, z, y):
+    def _derivative(self, z, y):
         return expit(z) - y if self.loss == "logistic" else z - y
 
 

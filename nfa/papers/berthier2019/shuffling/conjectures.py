@@ -16,7 +16,7 @@ import numpy as np
 
 from nfa import require
 from nfa.privacy.rdp import check_orders
-from nfa.sampling import pass_length
+from nfa.sampling import records_per_pass
 
 
 def conjectured_step_rdp(orders, *, n: int, t: int, L: float, sigma: float, C: float = 16.0) -> np.ndarray:
@@ -193,7 +193,7 @@ def conjectured_epsilon(
         raise ValueError(f"largest_order must be greater than 1, got {largest_order}")
     R = float(conjectured_rdp([2.0], n=n, e=e, tau=tau, L=L, sigma=sigma, C=C)[0]) / 2
     if summed:
-        k = pass_length(tau, n)
+        k = records_per_pass(tau, n)
         R = C * e / tau * (L / sigma) ** 2 * float(((n - np.arange(k)) ** -2.0).sum())
     alpha = min(1 + math.sqrt(-math.log(delta) / R), largest_order)
     return R * alpha - math.log(delta) / (alpha - 1), alpha
@@ -205,7 +205,7 @@ def check_run(n: int, e: float, tau: float, whole: bool = False) -> None:
     require.positive(**{"the number e of epochs": e})
     if not whole and tau == 1:
         raise ValueError("Conjecture 2 divides by 1 - tau, so tau must be less than 1")
-    pass_length(tau, n)
+    records_per_pass(tau, n)
 
 
 def check_clip(L: float) -> None:

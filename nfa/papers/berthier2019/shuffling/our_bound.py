@@ -19,7 +19,7 @@ from nfa.mechanism import NoGuarantee
 from nfa.papers.berthier2019.shuffling.conjectures import check_clip, check_run
 from nfa.privacy.rdp import INTEGER_ORDERS, check_orders, to_dp
 from nfa.privacy.subsampling_sums import log_binomials, log_expm1
-from nfa.sampling import pass_length
+from nfa.sampling import records_per_pass
 
 ROUNDING = 1e-14  # relative rounding error of e / tau, which must not add a step
 UNREVIEWED = "our own proof of Conjecture 1, unreviewed (nfa.papers.berthier2019.shuffling.our_proof)"
@@ -262,7 +262,7 @@ def corrected_epsilon(
     require.within("(0, 1)", delta=delta)
     check_run(n, e, tau, whole=True)
     orders = check_orders(INTEGER_ORDERS if orders is None else orders)
-    k = pass_length(tau, n)
+    k = records_per_pass(tau, n)
     steps = math.ceil(e / tau * k * (1 - ROUNDING))
     passes, rest = divmod(steps, k)
     parts = [(passes, k), (min(rest, 1), rest)]  # (how often, number of steps): whole passes, and a shorter last pass

@@ -31,10 +31,10 @@ def mean(vectors):
 
 clipped = []
 for g in GRADIENTS:
-    length = isqrt(sum(v * v for v in g))
-    need(length**2 == sum(v * v for v in g), "every norm must be a whole number, so that all values are fractions")
-    need(0 < C < length, "C must be positive and below the norm of every gradient")
-    clipped.append([v * Fraction(C, length) for v in g])
+    norm = isqrt(sum(v * v for v in g))
+    need(norm**2 == sum(v * v for v in g), "every norm must be a whole number, so that all values are fractions")
+    need(0 < C < norm, "C must be positive and below the norm of every gradient")
+    clipped.append([v * Fraction(C, norm) for v in g])
 (a, b), (c, d) = mean(GRADIENTS), mean(clipped)
 need((a, b) != (0, 0), "the mean gradient must not be 0")
 if a * d != b * c or a * c + b * d <= 0:

@@ -38,8 +38,8 @@ need(
     sum(e * e for e in error) >= TAU_E**2, "the norm of the error must be at least tau_e, so that the error is clipped"
 )
 
-slope = 1 - OUTPUT**2
-tanh_layer = 4 * (slope * TAU_E * BETA / M) ** 2 * (min(1, TAU_H) ** 2 + 1)  # the square, for W and b together
+derivative = 1 - OUTPUT**2
+tanh_layer = 4 * (derivative * TAU_E * BETA / M) ** 2 * (min(1, TAU_H) ** 2 + 1)  # the square, for W and b together
 printed = (2 * GAMMA_SIGMOID * BETA * TAU_E / M) ** 2 * (1 + TAU_H**2) * L
 if tanh_layer <= printed:
     raise SystemExit("not refuted: the update of the tanh layer moves by at most the bound with the sigmoid's gamma")

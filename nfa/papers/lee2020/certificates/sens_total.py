@@ -30,7 +30,7 @@ def need(rule, sentence):
         raise SystemExit(f"not a counterexample: {sentence}")
 
 
-def moved(units, output, slope, top):
+def moved(units, output, derivative, top):
     """The squared distance between the updates for the two labels, if the output layer learns from top times e."""
     error = (Fraction(-1, 2), Fraction(1, 2))  # ŷ - y
     need(
@@ -40,7 +40,7 @@ def moved(units, output, slope, top):
     input_ = min(1, TAU_H) ** 2  # squares of the clipped norms
     hidden = min(units * output**2, TAU_H**2)
     # The two labels have opposite updates, so the distance is twice the norm of one. The 1 is for the bias.
-    first = (slope * TAU_E * BETA) ** 2 * (input_ + 1)
+    first = (derivative * TAU_E * BETA) ** 2 * (input_ + 1)
     last = (top * TAU_E) ** 2 * (hidden + 1)
     return 4 * (first + last) / M**2
 
@@ -51,11 +51,11 @@ answers = []
 for name, unit in (("sigmoid", SIGMOID), ("tanh", TANH)):
     gamma, n, h = unit["gamma"], unit["units"], unit["output"]
     need(n >= 1 and 0 < h < 1, f"there must be {name} units, and their output must be in (0, 1)")
-    slope = h * (1 - h) if name == "sigmoid" else 1 - h**2
+    derivative = h * (1 - h) if name == "sigmoid" else 1 - h**2
     need(gamma >= (Fraction(1, 4) if name == "sigmoid" else 1), f"gamma must bound the derivative of {name}")
     printed = (2 * gamma * BETA * TAU_E / M) ** 2 * (1 + TAU_H**2) * L
     for top in {"sigmoid": (1, BETA, Fraction(1, 4)), "tanh": (1,)}[name]:
-        found = moved(n, h, slope, top)
+        found = moved(n, h, derivative, top)
         if found <= printed:
             learns = f"with {name} units and an output layer that learns from {float(top):g} e"
             raise SystemExit(f"not refuted: {learns}, the update moves by at most the printed bound")

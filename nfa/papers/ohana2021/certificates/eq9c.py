@@ -31,15 +31,15 @@ def need(rule, sentence):
 need(M >= 256, "M must be at least 256, the batch size of section 4")
 need(0 <= POINT <= 100, "POINT must be in [0, 100], because the bounds on the derivatives are for t >= 0")
 grown = sum(Fraction(POINT) ** k / factorial(k) for k in range(60))  # at most e^t
-slope = {"tanh": 4 / grown**2, "sigmoid": 1 / grown, "ReLU": Fraction(0) if POINT_RELU < 0 else Fraction(1)}
+derivative = {"tanh": 4 / grown**2, "sigmoid": 1 / grown, "ReLU": Fraction(0) if POINT_RELU < 0 else Fraction(1)}
 factors = []
 for name, gamma_max in GAMMA_MAX.items():
     need(gamma_max >= (Fraction(1, 4) if name == "sigmoid" else 1), f"gamma_max must bound the derivative of {name}")
     square = gamma_max**2 / (M + 1)  # gamma_min² must be above this
-    if slope[name] ** 2 >= square:
+    if derivative[name] ** 2 >= square:
         raise SystemExit(f"not refuted: at this point the derivative of {name} may be at least the least gamma_min")
-    if slope[name]:
-        factors.append(square / slope[name] ** 2)
+    if derivative[name]:
+        factors.append(square / derivative[name] ** 2)
 factor = Context(prec=4, rounding=ROUND_FLOOR).divide(*min(factors).as_integer_ratio())
 factor = factor.sqrt(Context(prec=3)).next_minus(Context(prec=3))
 print(f"refuted: claimed a gamma_min below all derivatives, but in (17) it is at least {factor} times a derivative")

@@ -21,7 +21,7 @@ from nfa.papers.berthier2019.logistic.figures import _TOML, FIG10, FIG11, TAUS, 
 from nfa.rules.bp import bp
 from nfa.rules.dp_sgd import dp_sgd
 from nfa.rules.shuffled_sgd import private_sgd_shuffling
-from nfa.sampling import number_of_passes, pass_length
+from nfa.sampling import number_of_passes, records_per_pass
 from tests.oracles.core import central_difference
 from tests.project.tree import ROOT
 
@@ -308,7 +308,7 @@ def test_the_cells_of_the_figures(figure, runs):
     for cell in cells:
         own, tau = cell.settings.rule_settings, cell.settings.tau
         assert (cell.settings.epochs, own["ridge"], cell.settings.init) == (50, 1 / 1000, "zeros")
-        assert number_of_passes(50, tau) * pass_length(tau, 1000) == 50_000
+        assert number_of_passes(50, tau) * records_per_pass(tau, 1000) == 50_000
         assert own["sigma"] in (0, 2 * own.get("L", math.inf))
         assert ("L" in own, cell.settings.adjacency) == (
             (False, None) if figure is FIG10 else (True, "replace-one" if own["sigma"] else None)
@@ -336,8 +336,8 @@ def test_the_minimum_is_the_minimum(tiny):
 
     theta = np.zeros(6)
     for _ in range(400):
-        slope = np.array([(objective(theta + h) - objective(theta - h)) / 2e-6 for h in 1e-6 * np.eye(6)])
-        theta -= 0.5 * slope
+        gradient = np.array([(objective(theta + h) - objective(theta - h)) / 2e-6 for h in 1e-6 * np.eye(6)])
+        theta -= 0.5 * gradient
     assert low == pytest.approx(objective(theta), abs=1e-12)
     rng = np.random.default_rng(0)
     assert all(objective(theta + v) > low for v in rng.standard_normal((200, 6)) * 1e-3)

@@ -188,8 +188,8 @@ def test_the_minimiser_is_that_of_an_independent_search():
     def equations(*u):
         total = [mpmath.mpf(problem.lam) * v + mpmath.mpf(e) for v, e in zip(u, eta, strict=True)]
         for x, y in zip(problem.x, problem.y, strict=True):
-            slope = 1 / (1 + mpmath.exp(-sum(mpmath.mpf(a) * v for a, v in zip(x, u, strict=True)))) - y
-            total = [s + slope * mpmath.mpf(a) / 7 for s, a in zip(total, x, strict=True)]
+            derivative = 1 / (1 + mpmath.exp(-sum(mpmath.mpf(a) * v for a, v in zip(x, u, strict=True)))) - y
+            total = [s + derivative * mpmath.mpf(a) / 7 for s, a in zip(total, x, strict=True)]
         return total
 
     with mpmath.workdps(30):

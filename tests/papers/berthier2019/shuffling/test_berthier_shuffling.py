@@ -20,9 +20,9 @@ HALF = Fraction(1, 2)
 
 def gradient_walk(first, second):
     """End point of two steps with learning rate 1 and derivatives 1 or -1. Two equal losses lead back to the start."""
-    slope = {1: lambda u: -1 if u == 0 else 1, 2: lambda u: 1 if u == 0 else -1}
-    theta = 0 - slope[first](0)
-    return theta - slope[second](theta)
+    derivative = {1: lambda u: -1 if u == 0 else 1, 2: lambda u: 1 if u == 0 else -1}
+    theta = 0 - derivative[first](0)
+    return theta - derivative[second](theta)
 
 
 def by_all_draws(losses, p, replacement):

@@ -88,14 +88,14 @@ def test_a_whole_pass_costs_one_release_whatever_the_loss():
     """
     sigma = 2.0
 
-    def slopes(record, theta):
+    def derivatives(record, theta):
         return {0: np.sin(5 * theta), 1: np.cos(3 * theta) > 0, 2: -np.sin(5 * theta)}[record] * 1.0
 
     def density(pair, one, two):
         total = 0.0
         for first, second in (pair, pair[::-1]):
-            total = total + 0.5 * stats.norm.pdf(one, 1 - slopes(first, 1.0), sigma) * stats.norm.pdf(
-                two, one - slopes(second, one), sigma
+            total = total + 0.5 * stats.norm.pdf(one, 1 - derivatives(first, 1.0), sigma) * stats.norm.pdf(
+                two, one - derivatives(second, one), sigma
             )
         return total
 
