@@ -329,8 +329,8 @@ for case in audit.cases():
 
 # %% [markdown]
 # In each row, the movement is at most the corrected bound. In the third row, the movement is equal to the corrected
-# bound, so this bound cannot be made smaller. In the row "derivative", the printed formula is **exactly right**. In this
-# row, the top layer learns from $\beta \, e \odot \hat y (1 - \hat y)$. This is one way to interpret line 10 of
+# bound, so this bound cannot be made smaller. In the row "derivative", the printed formula is **exactly right**. In
+# this row, the top layer learns from $\beta \, e \odot \hat y (1 - \hat y)$. This is one way to interpret line 10 of
 # Algorithm 1 at $l = L$. The line asks for a $B^{L+1}$ and a $\phi'_L$ that the text does not define. The paper's
 # section 3.2 and Figure 1 use $e$. The paper does not report which of the two signals the authors used, and which
 # $\gamma$. ({ref}`lee2020:A10-A11 <lee2020-a10-a11>` and {ref}`lee2020:sens-total <lee2020-sens-total>` list the
