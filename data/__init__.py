@@ -1,4 +1,4 @@
-"""Data sets: readers for untrusted files, a registry with digests, a search order, and preparation for a network.
+"""Data sets: readers for untrusted files, a registry with digests, the search for files, and the input of a network.
 
 `load("fashion-mnist-small")` works offline on every machine. SOURCES.md names the sources of the data.
 """

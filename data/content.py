@@ -1,4 +1,4 @@
-"""The bytes of a file, compressed by gzip or not. The file's own statements about its size are not trusted."""
+"""The bytes of a file, compressed by gzip or not. We do not trust the sizes that the file itself declares."""
 
 import gzip
 import zlib
@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
 
-LARGEST = 2**30  # bytes; no array that a reader of this package builds is larger
-DEFLATE = 1032  # largest factor by which unpacking makes a deflate stream larger
+LARGEST = 2**30  # largest number of bytes of an array that a reader of this package returns
+DEFLATE = 1032  # unpacking makes a deflate stream at most so many times larger
 CHUNK = 2**20
 
 
@@ -18,7 +18,7 @@ def open_content(path: Path) -> Iterator[BinaryIO]:
 
     Raises
     ------
-    ValueError : if the gzip data are damaged or cut short. The error comes while the data are read
+    ValueError : if the gzip data are damaged or cut short. The error is raised while the data are read
     OSError : if the file cannot be opened or read
     """
     with path.open("rb") as raw:

@@ -1,4 +1,4 @@
-"""`load`, which loads checked images and labels by a name."""
+"""The function `load`, which loads images (or features) and labels by a name, and checks them."""
 
 import hashlib
 import os
@@ -29,7 +29,7 @@ from nfa.data.search import DataUnavailable, FoundFiles, NotReadable, existing, 
 from nfa.data.transforms import check_labels
 from nfa.require import path_meant
 
-OWN = (".npz", ".csv")  # ends of the names of a user's own files
+OWN = (".npz", ".csv")  # suffixes of a user's own files
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,12 +42,12 @@ class Dataset:
     x_train, x_test : (n, c, H, W) uint8 images. Your own file may also have (n, d) features and other number types
     y_train, y_test : (n,) int64 labels in 0 .. classes - 1
     class_names : meanings of the labels
-    source : the place of the files in words, without a path of this machine
-    note : a caveat for all results from these data; empty for the published bytes of a whole data set
+    source : words about the place of the files, without a path of this machine
+    note : a caveat for all results from these data; "" for a whole data set with the published bytes
     unsplit : whether these data have no test set, so that x_test and y_test are empty. Only your own file may lack a
         test set
     records : number of training records in the registry; None for your own file
-    columns : names of the features, in order; None if they have no names
+    columns : names of the features, in order; None for features without names
 
     Raises
     ------
@@ -120,7 +120,7 @@ class Dataset:
 
 
 def is_own(name: str | os.PathLike[str]) -> bool:
-    """Whether `load` takes this as the path of a user's own file, and not as a name of the registry."""
+    """Whether `load` treats this name as the path of a user's own file, and not as a name of the registry."""
     name = os.fspath(name)
     return Path(name).suffix.lower() in OWN or Path(name).name != name
 
@@ -138,19 +138,20 @@ def load(
     Parameters
     ----------
     name : a name in DATASETS, the name "epsilon", "epsilon-stand-in" or "epsilon-or-stand-in", or the path of an `.npz`
-        or a `.csv` file. "epsilon" has vectors of 2,000 features instead of images. "epsilon-or-stand-in" is the first
-        of the other two that is available. An `.npz` file has x_train, y_train, x_test, y_test, or x and y. The x are
-        integers or floats and may be (n, d), (n, c, H, W) or (n, H, W), which becomes (n, 1, H, W). Labels are text or
-        integers. Integers of y_train are 0 .. k - 1, and each of them must occur. Text, and the integers of y, are
-        sorted. A `.csv` file has a line of column names, with the name ``label`` among them, and then one line for each
-        example.
-    data_dir : folder that is searched before NFA_DATA_HOME, the user cache and the download
-    unsplit : whether to accept a file without a test set, a `.csv` or x and y. All examples become x_train and y_train
+        or a `.csv` file. "epsilon" has vectors of 2,000 features instead of images. "epsilon-or-stand-in" is "epsilon"
+        if its file is available, and otherwise "epsilon-stand-in". An `.npz` file has x_train, y_train, x_test, y_test,
+        or x and y. The arrays x are integers or floats of shape (n, d), (n, c, H, W) or (n, H, W). The shape (n, H, W)
+        becomes (n, 1, H, W). Labels are text or integers. Integers in y_train are 0 .. k - 1, and each of them must
+        occur. For text, and for integers in y, the classes are the sorted labels. A `.csv` file has a line of column
+        names, with the name ``label`` among them, and then one line for each example.
+    data_dir : folder that is searched first, before NFA_DATA_HOME, the user cache and the download
+    unsplit : whether to accept a file without a test set (a `.csv` file, or the arrays x and y). All its examples
+        become x_train and y_train
     classes : the classes of your own file, declared in the format of `nfa.data.own_data.class_names`. The number of a
-        label then depends on that label alone, and no error reveals the content of an example. With None, the classes
-        are the labels that occur
-    test : the path of an `.npz` or a `.csv` file with the test set, for a file without a test set. It is a table with
-        the same columns, or it has the arrays x_test and y_test, or x and y
+        label then depends only on the label itself, and no error reveals the content of an example. With None, the
+        classes are the labels that occur
+    test : the path of an `.npz` or a `.csv` file with the test set, for a file without a test set. The file is a table
+        with the columns of the training data, or it has the arrays x_test and y_test, or x and y
 
     Returns
     -------
@@ -160,14 +161,14 @@ def load(
     ------
     ValueError : if the name is not known, if data_dir is not a folder, or if a file is damaged or is not the published
         file. ValueError also if a file has no test set and unsplit is false, or if a file has a test set and ``test``
-        names another. ValueError also if a label is not a declared class, if classes or ``test`` are given for a data
+        is also given. ValueError also if a label is not a declared class, if classes or ``test`` are given for a data
         set of the registry, or if the registry has an unknown layout or other sizes than the files
     DataUnavailable : if the files are not found and cannot be downloaded, or cannot be read. If your own file is
         missing or cannot be read, the exception is also a ValueError
 
     Notes
     -----
-    Guarantees: the unpacked bytes of every file of a known data set have the sha256 of the registry. Nothing is ever
+    Guarantees: the unpacked bytes of every file of a known data set have the sha256 of the registry. Nothing is
     unpickled.
 
     Examples
@@ -218,13 +219,13 @@ def load_to_predict(name: str | os.PathLike[str], data_dir: str | os.PathLike[st
     Parameters
     ----------
     name : the path of a `.csv` file as for `load`, with or without the column ``label``. It may also be the path of an
-        `.npz` file with x or x_test, with or without labels, or a name for `load`. With a name, the examples are the
-        test set
+        `.npz` file with x or x_test, with or without labels, or the name of a data set for `load`, whose test set has
+        the examples
     data_dir : as for `load`
 
     Returns
     -------
-    Examples. Labels of a table are text, and those of a known data set are the names of their classes
+    Examples. The labels of a table are text. The labels of a known data set are the names of the classes
 
     Raises
     ------
@@ -276,7 +277,7 @@ LAYOUTS = {"idx": _idx, "cifar": _cifar, "npz": _embedded}
 
 
 def _vectors(name: str, data_dir: str | os.PathLike[str] | None) -> Dataset:
-    """`epsilon` or its stand-in. The name and the note of the result name the data set."""
+    """The data set `epsilon` or its stand-in. The name and the note of the result tell which of the two it is."""
     if name == "epsilon-or-stand-in":
         name = "epsilon" if find_epsilon(data_dir) else "epsilon-stand-in"
     if name == "epsilon":
@@ -347,7 +348,7 @@ def _check_digest(file: File, path: Path, digest: str) -> None:
 
 @contextmanager
 def _readable(name: str, own: bool = False) -> Iterator[None]:
-    """Turn an OSError into an exception of nfa.
+    """Replace an OSError in the body of the ``with`` statement by an exception of nfa.
 
     For a user's own file, the exception is also a ValueError, because the caller has named the file.
     """

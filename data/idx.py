@@ -39,8 +39,8 @@ def read_idx(path: str | os.PathLike[str], *, digest: "hashlib._Hash | None" = N
 
     Notes
     -----
-    Guarantees: the function unpacks at most one byte more than the header declares. It refuses a header that declares
-    more bytes than a file of this size can have, before it allocates memory.
+    Guarantees: the function unpacks at most one byte more than the header declares. Before it allocates memory, it
+    refuses a header that declares more bytes than a file of this size can have.
     """
     path = Path(path)
     with open_content(path) as stream:

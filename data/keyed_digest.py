@@ -1,10 +1,12 @@
-"""A digest of data that only this user can check. With a plain digest, anyone could check a guess of the data.
+"""A digest of data with a key, so that only this user can check a guess of the data.
 
-The same key seals the files of a secure run, so that a run does not continue from a file that someone else has edited.
+With a digest without a key, anyone could check a guess of the data.
 
-The operating system makes the key when it is first needed. The key is in the user's state folder, only the user can
-read it, and nfa copies it nowhere. Anyone who has the key can check a guess of the data against every record of a
-secure run.
+The key also seals the files of a secure run, so that a run does not continue from a file that someone else has edited.
+
+When a key is first needed, nfa makes one from random bytes of the operating system. The key is in the user's state
+folder. Only the user can read it, and nfa does not copy it. Anyone who has the key can check a guess of the data
+against every record of a secure run.
 """
 
 import hmac
@@ -29,10 +31,10 @@ def key_file() -> Path:
 
 
 def make(digest: str) -> str:
-    """The digest of data for the record of a run, with a new salt and two codes under the key.
+    """The digest of data for the record of a run: a new salt, and two codes that are computed with the key.
 
-    One code depends on the key alone, and the other also on the data. Both depend on the salt, so two records do not
-    reveal whether they have the same data or the same user.
+    The first code depends on the key and the salt. The second code depends also on the data. Because of the salt, two
+    records do not reveal whether they have the same data or the same user.
 
     Parameters
     ----------
@@ -52,7 +54,8 @@ def fits(told: str, digest: str) -> bool:
 
     Raises
     ------
-    ValueError : if the key is missing, damaged or another key, if others may read it, or if there is no digest
+    ValueError : if the key is missing or damaged, if the digest was made with another key, if others may read the key,
+        or if there is no digest
     OSError : if the key cannot be read
     """
     kind, *rest = told.split(" ")
@@ -80,7 +83,7 @@ def seal(content: str) -> str:
 
 
 def sealed(told: Any, content: str) -> bool:
-    """Whether ``told`` is the code from `seal` for a text. Raises ValueError or OSError, as `fits`, without a key."""
+    """Whether ``told`` is the code from `seal` for a text. Without a key, raises the errors of `fits`."""
     key = _key()
     if key is None:
         raise ValueError(
@@ -99,7 +102,7 @@ def _code(key: bytes, text: str) -> str:
 
 
 def _key() -> bytes | None:
-    """The key, or None if there is none."""
+    """The key, or None if there is no key file."""
     path = key_file()
     try:
         mode, content = path.stat().st_mode, path.read_bytes()
@@ -120,7 +123,7 @@ def _key() -> bytes | None:
 
 
 def _new_key() -> bytes:
-    """Make a key, unless another process has just made a key. A reader never sees a part of a key."""
+    """Make a key, unless another process has just made a key. No reader can see an incomplete key file."""
     path, key = key_file(), secrets.token_bytes(BITS // 8)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor, part = tempfile.mkstemp(dir=path.parent, prefix=path.name)  # only the user can read and write it
@@ -129,7 +132,8 @@ def _new_key() -> bytes:
             file.write(key.hex() + "\n")
             file.flush()
             os.fsync(file.fileno())
-        os.link(part, path)  # a move would replace the key of the other process
+        # We link the file, because moving it would replace a key that another process has just made.
+        os.link(part, path)
     except FileExistsError:
         return _key() or key
     finally:

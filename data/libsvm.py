@@ -1,7 +1,7 @@
-"""The data set `epsilon` of libsvm, and a stand-in for it. Berthier (2019) uses its first 1,000 records.
+"""The data set `epsilon` of libsvm, whose first 1,000 records Berthier (2019) uses, and a stand-in for it.
 
 The file has 400,000 records of 2,000 features and 12 GB of text, so nfa does not download it. If you have put the file
-into a data folder, nfa reads its first lines, compressed or not.
+into a data folder, nfa reads its first lines. The file may be compressed.
 """
 
 import bz2
@@ -21,8 +21,8 @@ from nfa.data.registry import DatasetInfo, File, Variant
 from nfa.data.search import DataUnavailable, SearchedFolder, places
 
 D = 2000  # features
-N_TRAIN, N_TEST = 1000, 1000  # the report has no test set, so the next records are the test set
-LONGEST = 2**20  # bytes of a line; a line of epsilon has about 26,000
+N_TRAIN, N_TEST = 1000, 1000  # the report has no test set, so we use the next records as the test set
+LONGEST = 2**20  # largest number of bytes of a line; a line of epsilon has about 26,000 bytes
 PAGE = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary.html"
 INFO = DatasetInfo(
     name="epsilon",
@@ -39,7 +39,7 @@ Arrays = tuple[np.ndarray, np.ndarray]
 
 
 def read_libsvm(path: str | os.PathLike[str], n: int, d: int) -> Arrays:
-    """Read the first n records of a libsvm text file of lines ``label index:value ...``, with or without compression.
+    """Read the first n records of a libsvm text file with lines ``label index:value ...``, compressed or not.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def read_libsvm(path: str | os.PathLike[str], n: int, d: int) -> Arrays:
             if not line.strip():
                 raise ValueError(f"{path.name}: the file must have {n} records, but ends after {i} records")
             try:
-                if b"_" in line:  # only Python reads 1_0 as 10
+                if b"_" in line:  # Python reads 1_0 as the number 10, but the libsvm format has no such numbers
                     raise ValueError("numbers must have no underscore")
                 labels[i] = _finite(line.split(None, 1)[0])
                 pairs = [pair.split(b":") for pair in line.split()[1:]]
@@ -84,7 +84,7 @@ def read_libsvm(path: str | os.PathLike[str], n: int, d: int) -> Arrays:
 def binary_labels(labels: np.ndarray) -> np.ndarray:
     """Labels -1 and +1, or 0 and 1, as integers 0 and 1.
 
-    Raises ValueError for other labels, or if both kinds are mixed.
+    Raises ValueError for other labels, or if the two forms are mixed.
 
     Source: [berthier2019:exp4.6]
 
@@ -139,7 +139,7 @@ def find_epsilon(data_dir: str | os.PathLike[str] | None = None) -> tuple[Search
 
 @functools.cache
 def stand_in_arrays(seed: int = 2019, a: float = 1.5) -> list[np.ndarray]:
-    r"""x_train, y_train, x_test, y_test of the stand-in, two clouds of 2,000 features with records of norm 1.
+    r"""x_train, y_train, x_test, y_test of the stand-in: two clouds of points with 2,000 features and norm 1.
 
     .. math:: y \in \{0, 1\} \text{ fair}, \qquad x = \frac{g + (2 y - 1)\, a\, w}{\|g + (2 y - 1)\, a\, w\|}, \qquad
               g \sim N(0, I_d)
@@ -149,13 +149,13 @@ def stand_in_arrays(seed: int = 2019, a: float = 1.5) -> list[np.ndarray]:
     Parameters
     ----------
     seed : int, seed of the only generator, which draws w, a uniform direction, and then y and g
-    a : float, half the distance of the two centres. With 1.5, the best rule has an accuracy of 93 %, and a rule learned
-        from 1,000 records has about 88 %
+    a : float, half the distance of the two centres. With a = 1.5, the best possible classifier has an accuracy of 93 %.
+        A classifier learned from 1,000 records has about 88 %
 
     Notes
     -----
     The stand-in has the sizes, the labels and the norms of `epsilon`. We know of no other common property. Entries are
-    rounded to multiples of 2^-20, so that machines with different last bits have the same data.
+    rounded to multiples of 2^-20, so that the data are equal on machines that round differently.
     """
     rng = np.random.default_rng(seed)
     w = rng.standard_normal(D)
@@ -189,7 +189,7 @@ def _lines(path: Path) -> Iterator[IO[bytes]]:
             with path.open("rb") as plain:
                 yield plain
     except (EOFError, zlib.error, OSError) as error:
-        if getattr(error, "errno", None) is not None:  # an error of the system, not of the data
+        if getattr(error, "errno", None) is not None:  # an error of the operating system, not an error in the data
             raise
         raise ValueError(f"{path.name}: the packed data are damaged or cut short") from error
 

@@ -4,7 +4,7 @@
 
 FOLDER contains `fashion-mnist/` with the four original files. The draw takes, from every class, the images with the
 smallest 64-bit keys. The keys are raw output of NumPy's PCG64 bit generator. NumPy promises that this stream never
-changes, but does not promise this for `Generator.choice`. The images are then in rounds of ten, with one image of each
+changes, but makes no such promise for `Generator.choice`. The drawn images are in rounds of ten, with one image of each
 class in random order. So the class counts of the first n images differ by at most one for every n.
 """
 
@@ -17,7 +17,7 @@ from nfa.data.dataset import load
 from nfa.data.npz import ARRAYS
 
 SEED = 2020
-TRAIN, TEST = 600, 100  # images of each class
+TRAIN, TEST = 600, 100  # number of images of each class
 
 
 def draw(labels: np.ndarray, per_class: int, key: tuple[int, int]) -> np.ndarray:
@@ -25,7 +25,7 @@ def draw(labels: np.ndarray, per_class: int, key: tuple[int, int]) -> np.ndarray
 
     Parameters
     ----------
-    labels : (n,) integer array with the classes 0 .. k - 1, each at least per_class times
+    labels : (n,) integer array with the classes 0 .. k - 1. Each class must occur at least per_class times
     per_class : int, number of images to draw from each class
     key : entropy of the PCG64 bit generator
 
@@ -44,7 +44,7 @@ def draw(labels: np.ndarray, per_class: int, key: tuple[int, int]) -> np.ndarray
 
 
 def build(folder: Path) -> dict[str, np.ndarray]:
-    """The four arrays of the subset, drawn from the originals in a folder, all uint8."""
+    """The four uint8 arrays of the subset, drawn from the original files in a folder."""
     full = load("fashion-mnist", folder)
     train = draw(full.y_train, TRAIN, (SEED, 0))
     test = draw(full.y_test, TEST, (SEED, 1))

@@ -1,4 +1,4 @@
-"""Read the arrays of an `.npz` file, as `numpy.savez` writes it, without pickle: a data set, or any other arrays."""
+"""Read the arrays of an `.npz` file, as `numpy.savez` writes it, without pickle."""
 
 import math
 import os
@@ -31,8 +31,8 @@ def read_npz(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
 
     Notes
     -----
-    Guarantees: nothing in the file is ever unpickled. The function refuses an array that declares more bytes than the
-    file can have, before it allocates memory.
+    Guarantees: nothing in the file is unpickled. Before it allocates memory, the function refuses an array that
+    declares more bytes than the file can have.
     """
     path = Path(path)
     most = room(path)
@@ -52,7 +52,7 @@ def read_npz(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
 
 
 def read_examples(path: str | os.PathLike[str]) -> tuple[np.ndarray, np.ndarray | None]:
-    """Read x_test and y_test from an `.npz` file or, if the file has no x_test, x and y. Labels may be missing.
+    """Read x_test and y_test from an `.npz` file or, if the file has no x_test, x and y. The file may have no labels.
 
     Returns
     -------
@@ -99,7 +99,8 @@ def _read_array(file: IO[bytes], key: str, most: int, name: str) -> np.ndarray:
     try:
         with zipfile.ZipFile(file) as archive:
             array = _unpacked(archive, key, most)
-    except Exception as error:  # zipfile, its decompressors and numpy raise a dozen types for damaged bytes
+    # For damaged bytes, zipfile, its decompressors and numpy raise exceptions of a dozen types.
+    except Exception as error:
         raise ValueError(f"{name}: the array {key} cannot be read ({first_line(error)})") from error
     if array.ndim == 0:
         raise ValueError(f"{name}: {key} must be an array, got a single value")
@@ -114,14 +115,15 @@ def _read_array(file: IO[bytes], key: str, most: int, name: str) -> np.ndarray:
 
 
 def unpack(file: IO[bytes], size: int, keys: Iterable[str] | None = None) -> dict[str, np.ndarray]:
-    """The arrays of an archive as `numpy.savez` writes it, or the arrays with the given keys.
+    """All arrays, or the arrays with the given keys, of an archive as `numpy.savez` writes it.
 
-    The arrays may contain anything except objects.
+    The arrays may have any dtype except object.
 
     Parameters
     ----------
     file : open for reading, at any position
-    size : int, bytes of the file. All arrays together may not have more bytes, because `numpy.savez` does not compress
+    size : int, number of bytes of the file. All arrays together must not have more bytes, because `numpy.savez` does
+        not compress
     keys : names of arrays; all by default
 
     Raises an exception of any type if the archive is damaged, declares too many bytes, or would have to be unpickled.
@@ -138,7 +140,8 @@ def unpack(file: IO[bytes], size: int, keys: Iterable[str] | None = None) -> dic
 def _unpacked(archive: zipfile.ZipFile, key: str, most: int) -> np.ndarray:
     """Read one array.
 
-    The function refuses an array that declares more bytes than the archive has, or than ``most``, before allocation.
+    Before it allocates memory, the function refuses an array that declares more bytes than the archive has, or than
+    ``most``.
     """
     member = archive.getinfo(f"{key}.npy")
     with archive.open(member) as stream:
@@ -150,7 +153,7 @@ def _unpacked(archive: zipfile.ZipFile, key: str, most: int) -> np.ndarray:
 
 
 def _declared_bytes(stream: IO[bytes]) -> int:
-    """The size of an `.npy` file according to its own header, header included."""
+    """The size of an `.npy` file that its header declares, including the header."""
     version = np.lib.format.read_magic(stream)
     read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     shape, _, dtype = read_header(stream)

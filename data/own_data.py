@@ -16,17 +16,18 @@ from nfa.data.content import LARGEST
 from nfa.data.npz import first_line, read_examples, read_npz
 from nfa.data.transforms import check_labels
 
-LABEL = "label"  # name of the column
+LABEL = "label"  # name of the column with the labels
 NO_NAMES = f"the first line must name the columns, and one column must be called {LABEL}"
 NOT_UTF_8 = "the encoding of a table must be UTF-8: save the table again in UTF-8"
-SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}  # some programs write these
+# Some programs write these separators in place of commas.
+SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 MISSING = frozenset("na n/a <na> nan -nan null none #n/a #na ? - .".split())  # texts for a missing value
 # Names of columns that identify a row, such as id, sample_id and patientID.
 ROW_NAME = re.compile(r"(?i:(.*[\W_])?(id|index|level_0|row|rownames))|.*[a-z]I[dD]")
 WHOLE_NUMBER = re.compile("0|-?[1-9][0-9]{0,17}")  # whole numbers as labels
-FEW = 5  # in fewer rows, a feature may be 0, 1, 2, ... by chance
+FEW = 5  # a table with fewer rows may have a feature 0, 1, 2, ... by chance
 MOST_CLASSES = 10**6
-CHANNELS = (1, 3)  # of grey images and of colour images
+CHANNELS = (1, 3)  # numbers of channels of grey images and of colour images
 
 
 def class_names(classes: str) -> tuple[str, ...]:
@@ -34,13 +35,13 @@ def class_names(classes: str) -> tuple[str, ...]:
 
     Parameters
     ----------
-    classes : names with commas between them, with quotes as in a table if a name has a comma, or a number K for the
-        labels 0 to K - 1
+    classes : names separated by commas, or a number K for the labels 0 to K - 1. A name that contains a comma needs
+        quotes, as in a table
 
     Raises
     ------
-    ValueError : if there are fewer than two or more than a million classes, if a name is empty, or if two names are the
-        same
+    ValueError : if there are fewer than two or more than a million classes, if a name is empty, or if two names are
+        equal
 
     Examples
     --------
@@ -68,7 +69,7 @@ class Examples:
     Parameters
     ----------
     x : (n, ...) array of numbers
-    y : (n,) array of labels, integers or text; None if there are none
+    y : (n,) array of labels, integers or text; None without labels
     columns : names of the features of a table, in order; None for arrays
     """
 
@@ -80,11 +81,12 @@ class Examples:
 def read_own(
     path: Path, classes: tuple[str, ...] | None = None
 ) -> tuple[dict[str, np.ndarray], bool, tuple[str, ...] | None]:
-    """The arrays x_train, y_train, x_test, y_test of a file, whether it lacks a test set, and its columns.
+    """The arrays x_train, y_train, x_test, y_test of a file, whether the file lacks a test set, and its columns.
 
     A table has no test set (see `read_csv`). A file with the arrays x and y has no test set either (see
-    `nfa.data.npz.read_npz`). All examples are then in x_train and y_train. The columns are the names of the features of
-    a table, and None for arrays. Images (n, H, W) become (n, 1, H, W). Raises the errors of the two readers.
+    `nfa.data.npz.read_npz`). Without a test set, all examples are in x_train and y_train. The columns are the names of
+    the features of a table, and None for arrays. Images (n, H, W) become (n, 1, H, W). Raises the errors of the two
+    readers.
     """
     columns = None
     if path.suffix.lower() == ".csv":
@@ -113,8 +115,8 @@ def read_test_set(path: Path, arrays: dict[str, np.ndarray], columns: tuple[str,
 
     Returns
     -------
-    dict of the four arrays. Labels are text, or integers if those of y_train are integers. If only one of two tables
-    contains nothing but whole numbers in 0 .. 255, the values of both become float64
+    dict of the four arrays. Labels are text, or integers if those of y_train are integers. If one of two tables
+    contains only whole numbers in 0 .. 255 and the other table does not, the values of the two tables become float64
 
     Raises
     ------
@@ -148,7 +150,7 @@ def read_test_set(path: Path, arrays: dict[str, np.ndarray], columns: tuple[str,
 
 
 def read_to_predict(path: Path) -> Examples:
-    """The examples of a file with or without labels. They are the rows of a table, x, or the test set of a data set.
+    """The examples of a file, with or without labels: the rows of a table, the array x, or the array x_test.
 
     Labels of a table are text. Raises the errors of `read_csv` and `nfa.data.npz.read_examples`.
     """
@@ -165,8 +167,9 @@ def with_channel(x: np.ndarray, key: str = "x") -> np.ndarray:
     """Images (n, H, W) as images with one channel, (n, 1, H, W). Other arrays are returned unchanged.
 
     Raises ValueError, with the name of the array, for more than four dimensions, and for images with the channels last,
-    as other libraries write them. Such images have 1 or 3 as their last size and not as their second, or they are
-    squares with more rows than channels.
+    as other libraries write them. The function recognises the channels at the end in two cases. In the first case, the
+    last size is 1 or 3, and the second size is neither. In the second case, the images are square with more rows than
+    channels.
 
     Examples
     --------
@@ -189,12 +192,12 @@ def with_channel(x: np.ndarray, key: str = "x") -> np.ndarray:
 def in_declared_classes(labels: np.ndarray, names: tuple[str, ...], key: str) -> np.ndarray:
     """The labels as 0 .. classes - 1, the positions of their names in a declaration.
 
-    The number of a label depends only on that label and on the declaration.
+    The number of a label depends only on the label itself and on the declaration.
 
     Parameters
     ----------
     labels : (n,) array, of integers or of text. An integer is compared in its written form, without leading zeros
-    names : from `class_names`. A class need not occur
+    names : the declared classes, from `class_names`. Some of them may not occur among the labels
     key : name of the array, for messages
 
     Raises
@@ -220,12 +223,12 @@ def in_declared_classes(labels: np.ndarray, names: tuple[str, ...], key: str) ->
 
 
 def check_row(labels: np.ndarray, key: str) -> None:
-    """Raise ValueError, with the name of the array and a remedy, unless the labels are (n,) integers or text."""
+    """Raise ValueError, with the name of the array and advice, unless the labels are (n,) integers or text."""
     row = labels.ndim == 1
     if row and labels.dtype.kind in "uiU":
         return
     take = ""
-    if labels.ndim == 2:  # a column, or a column for each class
+    if labels.ndim == 2:  # an array with one column, or a one-hot array with a column for each class
         take = "ravel()" if labels.shape[1] == 1 else "argmax(axis=1)"
     elif row and labels.dtype.kind == "f":
         take = "astype(int)"
@@ -240,18 +243,19 @@ def in_classes(
 ) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
     """The labels as 0 .. classes - 1, and their meanings, if the classes are not declared.
 
-    The classes are then the different labels of y_train, sorted. One record with a new label changes the numbers of
-    other labels.
+    The classes are then the distinct labels of y_train, sorted. So one record with a new label can change the numbers
+    of other labels.
 
     Parameters
     ----------
     y_train, y_test : (n,) arrays, of integers or of text
-    unsplit : whether integers are sorted too. The integers of a file with a test set are already 0 .. classes - 1
+    unsplit : whether integers are also treated as names and sorted. In a file with a test set, integers must already be
+        0 .. classes - 1
 
     Raises
     ------
     ValueError : if the labels have another form, if y_test has a label that y_train does not have, or if there is only
-        one class. ValueError also if integers should be 0 .. classes - 1 and one of these numbers does not occur in
+        one class. ValueError also if integers must be 0 .. classes - 1 and one of these numbers does not occur in
         y_train
     """
     check_row(y_train, "y" if unsplit else "y_train")
@@ -293,7 +297,7 @@ def _classes(labels: np.ndarray) -> np.ndarray:
 
 
 def refuse_alike(names: Iterable[str]) -> None:
-    """Raise ValueError for two labels that look the same, because they differ only in invisible characters."""
+    """Raise ValueError for two different labels that look equal, because they differ only in invisible characters."""
     seen: dict[str, str] = {}
     for name in names:
         visible = "".join(c for c in unicodedata.normalize("NFC", name) if unicodedata.category(c) != "Cf")
@@ -319,7 +323,7 @@ def _among(names: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def printable(text: str) -> str:
-    r"""The text with control characters written out, such as the codes that move a terminal's cursor.
+    r"""The text with visible codes in place of control characters, such as those that move a terminal's cursor.
 
     Examples
     --------
@@ -330,13 +334,13 @@ def printable(text: str) -> str:
 
 
 def read_csv(path: Path, classes: tuple[str, ...] | None = None, *, optional: bool = False) -> Examples:
-    """Read a table with a line of names, with ``label`` among them, and a line for each example, with numeric features.
+    """Read a table with a line of column names, one of which is ``label``, and a line of numbers for each example.
 
     Parameters
     ----------
     path : path of the table
-    classes : the declared classes. Then labels stay text, each must be a declared class, and no message shows the
-        content of an example. With None, the classes are not declared
+    classes : the declared classes, or None if the classes are not declared. With declared classes, labels stay text,
+        each label must be a declared class, and no message shows the content of an example
     optional : whether the table may lack the column ``label``. Labels then stay text
 
     Returns
@@ -347,8 +351,8 @@ def read_csv(path: Path, classes: tuple[str, ...] | None = None, *, optional: bo
 
     Raises
     ------
-    ValueError : if the file is not such a table. One sentence names the file, the line and the column. If labels need
-        not stay text, ValueError also for a column that numbers the rows, and for a missing label among numbers
+    ValueError : if the file is not such a table. One sentence names the file, the line and the column. If labels may
+        become integers, ValueError also for a column that numbers the rows, and for a missing label among numbers
     OSError : if the file cannot be read
     """
     if path.stat().st_size > LARGEST:
@@ -359,7 +363,7 @@ def read_csv(path: Path, classes: tuple[str, ...] | None = None, *, optional: bo
     allowed = None if classes is None else frozenset(classes)
     labels: list[str] = []
     values, lines = array("d"), array("q")
-    above = 0  # lines above the row
+    above = 0  # number of lines above the row
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             first = file.readline()
@@ -368,15 +372,15 @@ def read_csv(path: Path, classes: tuple[str, ...] | None = None, *, optional: bo
             names = _column_names([name.strip() for name in next(reader, [])], optional, declared)
             at, above = names.index(LABEL) if LABEL in names else None, reader.line_num
             for row in reader:
-                line, above = above + 1, reader.line_num  # the first line of the row, counted as in an editor
-                if len(row) > 1 or "".join(row).strip():  # not a blank line
+                line, above = above + 1, reader.line_num  # number of the row's first line, counted from 1
+                if len(row) > 1 or "".join(row).strip():  # skip blank lines
                     _take(row, names, at, labels, values, f"line {line}", allowed)
                     lines.append(line)
         if not lines:
             raise ValueError("there is no example below the names of the columns")
         columns = tuple(name for name in names if name != LABEL)
         x = np.array(values).reshape(-1, len(columns))
-        if not (declared or optional):  # with declared classes, no refusal may depend on the other records
+        if not (declared or optional):  # with declared classes, a refusal must not depend on several records
             _refuse_row_numbers(x, columns)
             _refuse_missing(labels, lines)
     except UnicodeDecodeError as error:
@@ -397,7 +401,7 @@ def read_csv(path: Path, classes: tuple[str, ...] | None = None, *, optional: bo
 
 
 def _refuse_separators(line: str) -> None:
-    """Raise ValueError if the first line separates the names of columns by another character than a comma."""
+    """Raise ValueError if the first line separates the names of columns by a character other than a comma."""
     if line.lower().startswith("sep="):
         raise ValueError(
             "the first line must name the columns, but it sets the separator for a spreadsheet: delete this line"
@@ -417,7 +421,7 @@ def _refuse_separators(line: str) -> None:
 
 
 def _column_names(names: list[str], optional: bool, hidden: bool) -> list[str]:
-    """The names of the columns. Raises a ValueError that states the fault of a name and the remedy.
+    """The names of the columns. Raises a ValueError with the fault of a name and advice.
 
     If examples are hidden, no message shows the names, because a table without a line of names begins with an example.
     """
@@ -435,8 +439,9 @@ def _column_names(names: list[str], optional: bool, hidden: bool) -> list[str]:
 
 
 def refuse_names(names: Sequence[str]) -> None:
-    """Raise ValueError with the remedy if a column has no name or a name from pandas, or if two names are equal."""
-    named = len(names) - len([*takewhile(lambda name: not name, reversed(names))])  # the columns before the last commas
+    """Raise ValueError with advice if a column has no name or a name that pandas made, or if two names are equal."""
+    # Number of columns without the unnamed columns at the end.
+    named = len(names) - len([*takewhile(lambda name: not name, reversed(names))])
     if named < len(names) and "" not in names[:named]:
         raise ValueError(f"column {named + 1} has no name: delete this column and the comma at the end of each line")
     without = re.compile(r"|Unnamed: \d+(_level_\d+)?(\.\d+)?")
@@ -456,8 +461,9 @@ def refuse_names(names: Sequence[str]) -> None:
 def _refuse_row_numbers(x: np.ndarray, columns: tuple[str, ...]) -> None:
     """Raise ValueError for a feature that numbers the rows or identifies them.
 
-    Such a feature is 0, 1, 2, ... or 1, 2, 3, ... If its name matches `ROW_NAME`, the feature may also start again, or
-    have different whole numbers. A table with one feature or few rows is not checked.
+    Such a feature is 0, 1, 2, ... or 1, 2, 3, ... If the name of a feature matches `ROW_NAME`, the function refuses two
+    more cases. The numbers may start again from the first one, or all values may be different whole numbers. A table
+    with one feature or few rows is not checked.
     """
     n, d = x.shape
     if n < FEW or d < 2:
@@ -486,7 +492,7 @@ def _refuse_missing(labels: list[str], lines: array) -> None:
 
 
 def _numbers(texts: Iterable[str]) -> list[float] | None:
-    """The texts as finite numbers; None if a text is no number, or is a number only for Python, such as 1_0."""
+    """The texts as finite numbers; None if a text is not a number, or is a number only in Python, such as 1_0."""
     texts = list(texts)
     plain = "".join(texts)
     if not plain.isascii() or "_" in plain:
@@ -507,7 +513,7 @@ def _take(
     where: str,
     allowed: frozenset[str] | None,
 ) -> None:
-    """Add the label and the features of a row. A ValueError names the difference if a row does not fit the first line.
+    """Add the label and the features of a row. Raises ValueError if the row does not fit the first line.
 
     Without a position ``at``, there is no label. If ``allowed`` has the declared classes, no message shows the content
     of the row.
@@ -522,7 +528,7 @@ def _take(
         label = row.pop(at).strip()
         if not label:
             raise ValueError(f"{where} must have a label in column {LABEL}: add a label, or leave out the line")
-        if "\0" in label:  # NumPy removes NUL from the end of a text, so two labels could become equal
+        if "\0" in label:  # NumPy removes NUL from the end of a text, so two different labels could become equal
             raise ValueError(f"{where} must have a label without the character NUL")
         if allowed is not None and label not in allowed:
             raise ValueError(f"{where} must have one of the {len(allowed)} declared classes as its label")
@@ -539,7 +545,7 @@ def _take(
 
 
 def _swallowed(row: list[str], at: int) -> bool:
-    """Whether a row, read without quotes, is several rows, because the quotes of its label are closed too late."""
+    """Whether a row, read without quotes, is several rows, because a quote of its label is closed too late."""
     lines = [*csv.reader(",".join(row).splitlines())]
     features = [line[:at] + line[at + 1 :] for line in lines]
     return all(
@@ -548,7 +554,7 @@ def _swallowed(row: list[str], at: int) -> bool:
 
 
 def _instead(text: str) -> str:
-    """The remedy for a value of a feature that is not a number."""
+    """Advice for a value of a feature that is not a number."""
     if not text.strip() or text.strip().casefold() in MISSING:
         return "fill in the value, or leave the line out"
     if re.fullmatch(r"\s*[+-]?[\d.]+,\d+\s*", text):

@@ -1,7 +1,7 @@
-"""The known data sets: files with the sha256 of their unpacked bytes, download addresses, licences, classes.
+"""The known data sets, with their files, the sha256 of the unpacked bytes, download addresses, licences and classes.
 
-Digests are of the unpacked bytes, so a file counts as the published file with any compression. SOURCES.md explains how
-each digest was obtained.
+A digest is the digest of the unpacked bytes, so a file may have any compression. SOURCES.md explains how each digest
+was obtained.
 """
 
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from nfa import require
 
 @dataclass(frozen=True)
 class File:
-    """One file of a data set, with this name or with `.gz` after it."""
+    """One file of a data set. On the disk, its name may also end in `.gz`."""
 
     name: str
     sha256: str  # of the unpacked bytes
@@ -20,10 +20,10 @@ class File:
 
 @dataclass(frozen=True)
 class Variant:
-    """One complete set of files. A second variant does not have the published bytes, and its note states this.
+    """One complete set of files. A second variant of a data set does not have the published bytes, as its note states.
 
-    The order of the files is training images, training labels, test images, test labels for "idx". For "cifar", it is
-    the training batches and then the test batch.
+    With the layout "idx", the files are in the order training images, training labels, test images, test labels. With
+    "cifar", the training batches precede the test batch.
     """
 
     files: tuple[File, ...]
@@ -43,7 +43,7 @@ class Download:
 
 @dataclass(frozen=True)
 class DatasetInfo:
-    """The facts about a data set that are known before it is read."""
+    """The facts about a data set that are known before nfa reads the files."""
 
     name: str  # name that a user types
     title: str  # name in prose, such as Fashion-MNIST
@@ -63,7 +63,7 @@ class DatasetInfo:
 
     @property
     def by_hand(self) -> str:
-        """The place for the files if no download is known; empty if there is a download or the data are embedded."""
+        """Advice about where to put the files; "" if there is a download or the data are embedded."""
         if self.downloads or self.layout == "npz":
             return ""
         return f"no download is known: put the files into NFA_DATA_HOME/{self.folder}"
@@ -85,7 +85,7 @@ def _from_mirrors(mirrors: tuple[str, ...], name: str, sha256: str) -> Download:
     return Download(name, f"sha256:{sha256}", tuple(mirror + name for mirror in mirrors))
 
 
-# To add a data set, write an entry here and a paragraph in SOURCES.md. Lists, messages and help follow from the entry.
+# To add a data set, write an entry here and a paragraph in SOURCES.md. Lists, messages and help use the entry.
 ENTRIES = (
     DatasetInfo(
         name="fashion-mnist-small",
@@ -205,7 +205,8 @@ ENTRIES = (
         downloads=(
             Download(
                 "cifar-10-binary.tar.gz",
-                "md5:c32a1d4ab5d03f1284b67883e8d87530",  # from the authors; each file inside has a sha256
+                # The authors publish this digest; each file in the archive has a sha256 here.
+                "md5:c32a1d4ab5d03f1284b67883e8d87530",
                 (
                     "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
                     "https://storage.googleapis.com/s4tf-hosted-binaries/datasets/CIFAR10/cifar-10-binary.tar.gz",
@@ -215,7 +216,7 @@ ENTRIES = (
     ),
 )
 
-# These are vectors, not images. `nfa.data.libsvm` reads or draws them.
+# Data sets of vectors instead of images, which `nfa.data.libsvm` reads or draws.
 VECTORS = ("epsilon", "epsilon-stand-in", "epsilon-or-stand-in")
 
 
@@ -238,7 +239,7 @@ def find(name: str, own: bool = False) -> DatasetInfo:
     Parameters
     ----------
     name : name of a data set
-    own : whether a user's own file is also possible. The message then states this
+    own : whether the user may also give the path of an own file. The message then mentions this
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The places of the files of a data set: the search order, the download, and the message if files are missing.
+"""The search for the files of a data set, the download, and the message if files are missing.
 
 nfa searches the argument `data_dir`, the environment variable NFA_DATA_HOME, the user cache and, for Fashion-MNIST, the
 folder of the Debian package. Then pooch downloads from the mirrors of the registry into the user cache.
@@ -17,20 +17,23 @@ from urllib.parse import urlsplit
 from nfa.data.registry import DATASETS, DatasetInfo, Download, Variant, find
 
 DEBIAN = Path("/usr/share/datasets/fashion-mnist")
-TIMEOUT = 10  # seconds in which a mirror must answer
+TIMEOUT = 10  # seconds after which a mirror without an answer is skipped
 
 
 class DataUnavailable(OSError):
-    """The files of a data set cannot be found, downloaded, read or written. One sentence names the remedy."""
+    """The files of a data set cannot be found, downloaded, read or written. The message gives advice."""
 
 
 class NotReadable(DataUnavailable, ValueError):
-    """A user's own file is missing or cannot be read. This is a wrong value, not a missing data set."""
+    """A user's own file is missing or cannot be read.
+
+    The exception is a ValueError, because the caller has named this file.
+    """
 
 
 @dataclass(frozen=True)
 class SearchedFolder:
-    """A folder to search, and its name in messages and records, which has no absolute path of this machine."""
+    """A folder to search, and a name of the folder for messages and records, without an absolute path."""
 
     label: str
     folder: Path
@@ -47,7 +50,7 @@ class FoundFiles:
 
 @dataclass(frozen=True)
 class Listed:
-    """One line of the list of data sets. `found` is empty if the data set would have to be downloaded."""
+    """One line of the list of data sets. If the data set must be downloaded first, `found` is empty."""
 
     name: str
     n_train: int
@@ -60,7 +63,7 @@ class Listed:
 
 
 def path(name: str, data_dir: str | os.PathLike[str] | None = None) -> Path:
-    """The folder that `load` would read or, for the embedded data set, the file. Nothing is downloaded.
+    """The folder from which `load` would read or, for the embedded data set, the file. Nothing is downloaded.
 
     Raises
     ------
@@ -92,13 +95,13 @@ def fetch(name: str, data_dir: str | os.PathLike[str] | None = None, *, progress
     Raises
     ------
     ValueError : if the name is not known, or data_dir is not a folder
-    DataUnavailable : if the files are not found and no mirror has them. The message lists the searched places and the
-        remedy
+    DataUnavailable : if the files are not found and no mirror has them. The message lists the searched places and gives
+        advice
 
     Notes
     -----
-    Guarantees: a file gets its name only when it is complete and has the digest of the registry. Existing files are not
-    read here, but `load` checks them.
+    Guarantees: a file gets its name only when it is complete and has the digest of the registry. The function does not
+    read existing files, but `load` checks them.
     """
     info = find(name)
     locate_or_download(info, data_dir, progressbar=progressbar)
@@ -145,8 +148,8 @@ def locate(info: DatasetInfo, data_dir: str | os.PathLike[str] | None = None) ->
 def places(info: DatasetInfo, data_dir: str | os.PathLike[str] | None = None) -> list[SearchedFolder]:
     """The folders to search, in order.
 
-    In `data_dir`, the files may be in the data set's own folder or directly in `data_dir`. NFA_DATA_HOME is for many
-    data sets, so the files must be in the data set's own folder there.
+    In `data_dir`, the files may be in the data set's own folder or directly in `data_dir`. In NFA_DATA_HOME, the files
+    must be in the data set's own folder, because NFA_DATA_HOME is for many data sets.
 
     Raises
     ------
@@ -179,7 +182,7 @@ def existing(data_dir: str | os.PathLike[str] | None) -> Path | None:
 
 def user_cache() -> Path:
     """The user's folder for files that can be downloaded again."""
-    import pooch  # the embedded data set does not need it
+    import pooch  # imported here, because the embedded data set does not need pooch
 
     return Path(pooch.os_cache("nfa"))
 
@@ -199,9 +202,10 @@ def _download(info: DatasetInfo, item: Download, data_dir: str | os.PathLike[str
         progressbar=progressbar,
         chunk_size=2**16,
         timeout=TIMEOUT,
-        headers={"Accept-Encoding": "identity"},  # otherwise, a .gz file may arrive unpacked, with another digest
+        # Otherwise, a server could send a .gz file unpacked, with another digest.
+        headers={"Accept-Encoding": "identity"},
     )
-    pooch.get_logger().setLevel("WARNING")  # its message about every download would be mixed with our own output
+    pooch.get_logger().setLevel("WARNING")  # pooch would print a message about every download between our own output
     failures = []
     for url in item.urls:
         host = urlsplit(url).hostname

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 NO_PIXELS = '{} must hold whole numbers from 0 to 255 (uint8), because "unit" divides by 255, got {}'
-CHUNK = 1000  # examples; this limits the memory for the float64 copy of an integer data set
+CHUNK = 1000  # number of examples that are processed together, to limit the memory for float64 copies
 
 
 def one_hot(labels: np.ndarray, classes: int, dtype: DTypeLike = np.float64) -> np.ndarray:
@@ -45,7 +45,7 @@ def one_hot(labels: np.ndarray, classes: int, dtype: DTypeLike = np.float64) -> 
 
 
 def check_labels(labels: np.ndarray, classes: int, name: str) -> None:
-    """Raise a ValueError that names the argument unless labels is (n,), integer and within 0 .. classes - 1."""
+    """Raise a ValueError with the name unless labels is an (n,) array of integers within 0 .. classes - 1."""
     if not classes >= 1:
         raise ValueError(f"classes must be at least 1, got {classes}")
     if labels.ndim != 1 or labels.dtype.kind not in "ui":
@@ -70,10 +70,10 @@ def scale_pixels(
     ----------
     x_train, x_test : (n, ...) arrays, images (n, c, H, W) or features (n, d)
     how : "standard", "unit" or "as-is". For "standard", mu and s are the mean and the standard deviation (with the
-        count as divisor) of the training examples. There is a pair (mu, s) for each feature of (n, d) and for each
-        channel of (n, c, H, W), and one pair for all pixels of other images. A feature that is constant in training
+        count as divisor) of the training examples. For (n, d), each feature has its own pair (mu, s). For (n, c, H, W),
+        each channel has its own pair. Other arrays have one pair for all pixels. A feature that is constant in training
         becomes 0. "unit" needs uint8 pixels. "as-is" is for features that are already scaled.
-    dtype : float type of the result. The function computes in float64 and rounds once
+    dtype : float type of the result. The function computes in float64 and then rounds once
 
     Returns
     -------
@@ -87,8 +87,8 @@ def scale_pixels(
 
     Notes
     -----
-    mu and s are functions of the training data and are published without noise. So a privacy statement about a run with
-    "standard" treats mu and s as public. "unit" and "as-is" do not depend on data.
+    mu and s are functions of the training data and are published without noise. So a guarantee for a run with
+    "standard" holds only if mu and s are public. "unit" and "as-is" do not depend on data.
 
     Examples
     --------
@@ -162,7 +162,7 @@ class Scale:
         return cls(how, mean, std)
 
     def apply(self, x: np.ndarray, dtype: DTypeLike = np.float64, name: str = "x") -> np.ndarray:
-        """The scaled examples. The function computes in float64 and rounds once.
+        """The scaled examples. The method computes in float64 and then rounds once.
 
         Raises ValueError, with the name of the array, for NaN, infinity, a scaled value that does not fit into dtype,
         or, with "unit", values that are not uint8.
@@ -227,7 +227,7 @@ def split_validation(n: int, fraction: float, rng: np.random.Generator) -> tuple
 
 
 def held_out(n: int, fraction: float) -> int:
-    """The number of n examples that `split_validation` holds out. Raises the errors of `split_validation`.
+    """The number of examples, of n, that `split_validation` holds out. Raises the errors of `split_validation`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Kernels: compiled functions with the results of NumPy functions. The docstring of a kernel names its NumPy twin."""
+"""Kernels: compiled versions of NumPy functions. "Twin of f" in a docstring means that f is the NumPy version."""
 
 if __name__ != "nfa.kernels":
     raise ImportError("import nfa.kernels, not kernels")

@@ -1,11 +1,11 @@
 """Kernels for the activations of `nfa.network.ops` and their derivatives, for float32 and float64.
 
-Each result is a function of its own entry, bitwise identical at any place, with the memory layout of the input. The
-relative error of tanh, sigmoid and their derivatives is at most 2.1e-7 in float32, over all floats, and at most 1e-15
-in float64. If the value is tiny, the error is at most two of the smallest floats. NaN stays NaN. phi(-z) = -phi(z) for
-tanh, and |phi| <= 1. A derivative is at least 0 and at most `gamma_max`. Rounding cannot exceed this bound, because a
-larger result is set to the bound. Guarantees depend on this bound. phi never decreases, but the computed values can
-decrease by rounding. For a < b, the computed phi(a) can be larger than phi(b) by the two errors.
+Each result depends only on its own entry, and is bitwise identical at any place of the array. The memory layout is that
+of the input. The relative error of tanh, sigmoid and their derivatives is at most 2.1e-7 in float32, over all floats,
+and at most 1e-15 in float64. If the value is tiny, the error is at most two of the smallest floats. NaN stays NaN.
+phi(-z) = -phi(z) for tanh, and |phi| <= 1. A derivative is at least 0 and at most `gamma_max`. Rounding cannot exceed
+this bound, because a larger result is set to the bound. Guarantees depend on this bound. phi never decreases, but its
+computed values can. For a < b, rounding errors can make the computed phi(a) larger than the computed phi(b).
 """
 
 import numpy as np
@@ -13,11 +13,11 @@ import numpy as np
 from nfa.kernels import cores
 from nfa.kernels.functions import f32, f64, grown, grown64, i32, i64, inlined, loop
 
-SHARED = 1 << 17  # a thread processes so many entries before a second thread is used
-# The sum of a small float and ROUND is rounded to a whole number. This number is in the last bits of the sum.
+SHARED = 1 << 17  # smallest number of entries for each thread, if several threads share the work
+# If we add ROUND to a small float, the sum is rounded to a whole number, which is in the last bits of the sum.
 ROUND, ROUND64 = f32(3 * 2**22), f64(3 * 2**51)
 BITS, BITS64 = ROUND.view(i32), ROUND64.view(i64)
-SMALL, SMALL64 = f32(2.0**-64), f64(2.0**-64)  # in these units, the smallest floats have all their digits
+SMALL, SMALL64 = f32(2.0**-64), f64(2.0**-64)  # in units of SMALL, the smallest floats have all their digits
 
 
 @inlined
@@ -52,7 +52,7 @@ def _exp64(x):
 
 @loop
 def _tanh(z, out):
-    """Tanh by expm1, which is exact near 0. With n = 1 - exp(-2 |x|), |tanh(x)| = n / (2 - n) <= 1."""
+    """Tanh from exp(x) - 1, which is accurate near 0. With n = 1 - exp(-2 |x|), |tanh(x)| = n / (2 - n) <= 1."""
     for j in range(len(z)):
         x = f32(-2) * abs(z[j])
         k, q = _parts(f32(-87) if x < f32(-87) else x)
@@ -74,7 +74,7 @@ def _tanh64(z, out):
 
 @loop
 def _sigmoid(z, out):
-    """Sigmoid by an exponential that cannot overflow."""
+    """Sigmoid from an exponential that cannot overflow."""
     for j in range(len(z)):
         e = SMALL * _exp(-abs(z[j]))
         out[j] = (e if z[j] < f32(0) else f32(1)) / (f32(1) + e)
@@ -90,7 +90,7 @@ def _sigmoid64(z, out):
 
 @loop
 def _derivative(z, out, a):
-    """The derivative of a sigmoid(a z). It is a^2 e / (1 + e)^2 with e = exp(-a |z|), and at most a^2 / 4."""
+    """The derivative of a sigmoid(a z). With e = exp(-a |z|), it is a^2 e / (1 + e)^2 <= a^2 / 4."""
     for j in range(len(z)):
         large = _exp(-a * abs(z[j]))
         e = SMALL * large
@@ -128,7 +128,7 @@ DTYPES = (np.float32, np.float64)
 
 
 def _each(loops, z, *numbers):
-    """Call the loop for z's dtype on pieces of z, entry by entry in memory order, and of an array for the results."""
+    """Call the loop for z's dtype on pieces of z and of an array for the results, with the entries in memory order."""
     if z.dtype not in DTYPES:
         raise ValueError(f"the kernel of an activation needs a float32 or float64 array, got {z.dtype}")
     entries, numbers = loops[z.dtype == np.float64], [z.dtype.type(number) for number in numbers]

@@ -1,8 +1,8 @@
-"""Kernels for `nfa.clip`: norms and clip of rows in one pass, offset and clip of entries in another.
+"""Kernels for `nfa.clip`. One kernel computes norms and clips rows. The other offsets and clips entries.
 
-An example's result is a function of that example. The order in which its squares are added depends only on the number
-of squares. There are SUMS parallel sums, which are then added in pairs. If the examples are the last axis in memory,
-they are processed and returned in this order.
+An example's result depends only on this example. The order in which the squares of its entries are added depends only
+on their number. There are SUMS parallel sums, which are then added in pairs. If the examples are the last axis in
+memory, the result has this memory order too.
 """
 
 import math
@@ -13,10 +13,10 @@ from numba import njit
 from nfa.kernels import cores
 from nfa.kernels.functions import loop
 
-SHARED = 1 << 19  # a thread clips so many entries before a second thread is used
-SUMS = 64  # entry k of an example goes to sum k mod SUMS; a power of 2
+SHARED = 1 << 19  # smallest number of entries for each thread, if several threads share the work
+SUMS = 64  # number of sums, a power of 2. The square of entry k of an example is added to sum k mod SUMS
 
-# For each dtype: its smallest bound c, the smallest norm with exact squares, the smallest weight of full precision.
+# For each dtype: the smallest bound c, the smallest norm with exact squares, the smallest weight of full precision.
 LIMITS = {
     np.dtype(t): (float(f.tiny) / float(f.eps), np.sqrt(f.tiny) / f.eps, f.tiny)
     for t, f in ((t, np.finfo(t)) for t in (np.float32, np.float64))
@@ -31,7 +31,7 @@ def _weigh(v, norm2, c, low):
 
     The weight is 0 if the norm is not finite.
 
-    If squares are out of the range of their dtype, at norms below ``low`` and above the largest, v is first divided by
+    If squares are out of the range of the dtype, because the norm is below ``low`` or too large, v is first divided by
     its largest entry.
     """
     zero = v.dtype.type(0)
@@ -54,7 +54,7 @@ def _weigh(v, norm2, c, low):
 def _clip_rows(v, c, low, tiny, out):
     """Clip the rows of v into out. Return the number of rows with a norm above c."""
     count, n = 0, v.shape[1]
-    sums = np.empty(SUMS, v.dtype)  # allocated here, so the compiler knows that it does not overlap v
+    sums = np.empty(SUMS, v.dtype)  # because we allocate it here, the compiler knows that it does not overlap v
     for i in range(len(v)):
         row, clipped = v[i], out[i]
         for a in range(SUMS):
@@ -71,7 +71,8 @@ def _clip_rows(v, c, low, tiny, out):
             for a in range(half):
                 sums[a] += sums[half + a]
             half //= 2
-        each, longer = _weigh(v[i, ::1], sums[0], c, low)  # the type of a column, so `_weigh` is compiled once
+        # The argument v[i, ::1] has the type of a column, so `_weigh` is compiled only once.
+        each, longer = _weigh(v[i, ::1], sums[0], c, low)
         weight = v.dtype.type(each)
         count += longer
         for j in range(n):
@@ -81,13 +82,14 @@ def _clip_rows(v, c, low, tiny, out):
 
 @loop
 def _clip_columns(v, c, low, tiny, sums, out, first, stop):
-    """Clip columns first..stop-1 of v into out, as `_clip_rows` clips rows. sums is (SUMS, m) and 0 at first."""
+    """Clip columns first..stop-1 of v into out, as `_clip_rows` clips rows. sums (SUMS, m) must be 0 at the start."""
     count, m = 0, stop - first
     for k in range(len(v)):
         row, total = v[k, first:stop], sums[k % SUMS]
         for i in range(m):
             total[i] += row[i] * row[i]
-    half = len(sums) // 2  # with SUMS // 2, the compiler would unroll all loops in 0.4 s, without gain
+    # With the constant SUMS // 2, the compiler would take 0.4 s to unroll all loops, without gain.
+    half = len(sums) // 2
     while half:
         for a in range(half):
             total, other = sums[a], sums[half + a]
@@ -115,14 +117,14 @@ def _clip_offset(v, nu, c, signed, out):
 
 
 def _in_memory(v):
-    """v without gaps as a matrix, and whether its columns are the examples: (m, n), False or (n, m), True."""
+    """v as a matrix without gaps in memory, and whether its columns are the examples: (m, n), False or (n, m), True."""
     if not v.flags.c_contiguous and (side_by_side := np.moveaxis(v, 0, -1)).flags.c_contiguous:
         return side_by_side.reshape(-1, len(v)), True
     return np.ascontiguousarray(v).reshape(len(v), math.prod(v.shape[1:])), False
 
 
 def _like(v, out, columns):
-    """The matrix out in the shape of v."""
+    """The matrix out as an array of v's shape."""
     return np.moveaxis(out.reshape(*v.shape[1:], len(v)), -1, 0) if columns else out.reshape(v.shape)
 
 

@@ -1,12 +1,13 @@
-"""Kernels for `nfa.network.convolution` with stride 1, as few large matrix products, shared among the cores.
+"""Kernels for `nfa.network.convolution` with stride 1: a few large matrix products, shared among the cores.
 
-Nothing is compiled here. The linear algebra library computes the products, with one thread. The division of the
-products depends only on shapes, so no result depends on the number of threads. For sums over examples, the examples are
-lanes (`nfa.kernels.lanes`). If each example's own term is needed, examples are processed one by one.
+Nothing is compiled here. The linear algebra library computes the products with one thread each. The sizes of the
+products depend only on the shapes of the arrays, so no result depends on the number of threads. For sums over examples,
+the examples are the last axis in memory (`nfa.kernels.lanes`). If each example's own term is needed, examples are
+processed one by one.
 
-If one of the kernel's columns reads at least `LEAST` entries, `nfa.kernels.toom_cook` computes a row of outputs with
-fewer products. Otherwise, the entries that all places of the kernel read are copied into one array, and a row of
-outputs is one product.
+If a column of the convolution's kernel reads at least `LEAST` entries, we compute a row of outputs with the fewer
+products of `nfa.kernels.toom_cook`. Otherwise, we copy the entries that all places of the kernel read into one array,
+and a row of outputs is one product.
 """
 
 import numpy as np
@@ -16,11 +17,11 @@ from nfa.kernels.pooling import max_pool, max_unpool
 
 __all__ = ["add_up", "affine", "max_pool", "max_unpool", "norms2", "outer", "over_positions", "transpose", "weighed"]
 
-LEAST = 32  # entries that a column of the kernel reads, rows times channels
-GROUPS = 4  # groups of rows, each with its own sum
-PIECES = 8  # pieces of the added terms, which threads share
-BLOCK = 32  # examples in a block with `nfa.kernels.toom_cook`, and columns of its products
-FEW = 10**6  # a product with at most so many multiplications is faster, because OpenBLAS reads its factors in place
+LEAST = 32  # number of entries (rows times channels) that a column of the kernel reads
+GROUPS = 4  # number of groups of rows, each with its own sum
+PIECES = 8  # number of pieces into which the sum of terms is divided for the threads
+BLOCK = 32  # number of examples in a block with `nfa.kernels.toom_cook`, and of columns in its products
+FEW = 10**6  # products with at most so many multiplications are faster, because OpenBLAS does not copy their factors
 
 
 def _moves_by_one(stride):
@@ -29,7 +30,7 @@ def _moves_by_one(stride):
 
 
 def _points(c, k, columns):
-    """The matrices of `nfa.kernels.toom_cook` for a row with this number of outputs; None if all places are copied."""
+    """The matrices of `nfa.kernels.toom_cook` for a row with this number of outputs; None for a plain product."""
     return toom_cook.whole_row(k[1], columns) if c * k[0] >= LEAST else None
 
 
@@ -39,9 +40,10 @@ def _join(dW, c, k):
 
 
 def _places(x, k):
-    """The entries of x (rows, c, columns, n) read by each kernel column: (rows, k[1], c, n times columns of outputs).
+    """The entries of x (rows, c, columns, n) for each kernel column: (rows, k[1], c, n times columns of outputs).
 
-    The kernel reads k[0] of these rows at a time. They are contiguous, with places in the order (row, column, c).
+    The kernel reads k[0] of these rows at a time, which are contiguous in memory. The places of the kernel have the
+    order (row, column, c).
     """
     columns = x.shape[2] - k[1] + 1
     return np.stack([x[:, :, j : j + columns] for j in range(k[1])], axis=1).reshape(len(x), k[1], x.shape[1], -1)
@@ -54,9 +56,10 @@ def affine(W, b, h, stride, pad):
 
 
 def affine_by(matmul, W, b, h, pad, at_once=None):
-    """`affine` for stride 1, with another product than `numpy.matmul`, and with ``at_once`` examples at a time.
+    """`affine` for stride 1, with a given matrix product, and with ``at_once`` examples at a time.
 
-    All other operations are elementwise, and the terms of an entry depend only on an example's shape.
+    All other operations are elementwise. The number and the order of the terms of an entry depend only on the shape of
+    an example.
     """
     (m, c, H, width), (c_out, _, *k) = h.shape, W.shape
     rows, columns = H + pad[0] + pad[1] - k[0] + 1, width + pad[2] + pad[3] - k[1] + 1
@@ -84,7 +87,7 @@ def _affine_at_once(matmul, W, bias, h, pad, z, _):
 
 
 def _affine_by_points(matmul, W, bias, h, pad, z, by):
-    """`_affine_at_once` with the matrices of `nfa.kernels.toom_cook` for a row."""
+    """`_affine_at_once` with the matrices ``by`` of `nfa.kernels.toom_cook`."""
     (c_out, c, *k), (_, rows, columns, n), (A, B, G) = W.shape, z.shape, by
     A, p = A.astype(z.dtype), len(G)
     w = (G @ W.transpose(0, 2, 1, 3).reshape(-1, k[1]).T).astype(z.dtype).reshape(p, 1, c_out, k[0] * c)
@@ -116,7 +119,7 @@ def transpose(W, dz, shape, stride, pad):
 
 
 def transpose_by(matmul, W, dz, shape, pad, at_once=None):
-    """`transpose` with another product, as `affine_by` is for `affine`."""
+    """`transpose` for stride 1, with a given matrix product, as in `affine_by`."""
     turned = W[:, :, ::-1, ::-1].swapaxes(0, 1)
     k_0, k_1 = W.shape[2:]
     back = (k_0 - 1 - pad[0], k_0 - 1 - pad[1], k_1 - 1 - pad[2], k_1 - 1 - pad[3])
@@ -130,7 +133,7 @@ def outer(dz, h, k, stride, pad):
 
 
 def outer_by(by, dz, h, k, pad):
-    """`outer` for stride 1, with the matrices ``by`` for a row or, if ``by`` is None, as sums of plain products."""
+    """`outer` for stride 1, with the matrices ``by`` of `nfa.kernels.toom_cook`; plain products if ``by`` is None."""
     (m, c, *_), (_, c_out, rows, _), dtype = h.shape, dz.shape, np.result_type(dz, h)
     of_block, n = _outer_at_once, lanes.LANES
     if by:
@@ -146,7 +149,8 @@ def _outer_at_once(dz, h, k, pad, dtype, _):
     """dW of a block of examples."""
     (_, c_out, rows, _), c, d = dz.shape, h.shape[1], dz.transpose(1, 2, 3, 0)
     groups = min(rows, GROUPS)
-    sums = np.zeros((groups, k[0] * k[1] * c, c_out), dtype)  # products are faster if the longer side comes first
+    # The longer side comes first, because products are then faster.
+    sums = np.zeros((groups, k[0] * k[1] * c, c_out), dtype)
     x = _places(lanes.lay(h, pad, dtype), k)
 
     def work(start, stop):
@@ -160,7 +164,7 @@ def _outer_at_once(dz, h, k, pad, dtype, _):
 
 
 def _outer_by_points(dz, h, k, pad, dtype, by):
-    """`_outer_at_once` with the matrices of `nfa.kernels.toom_cook` for a row."""
+    """`_outer_at_once` with the matrices ``by`` of `nfa.kernels.toom_cook`."""
     (n, c_out, rows, columns), c, (A, B, G) = dz.shape, h.shape[1], by
     p = len(G)
     d = lanes.lay(dz, (0, 0, 0, 0), dtype, (1, 3, 2, 0))  # (c_out, columns, rows, n)
@@ -228,10 +232,10 @@ def over_positions(dz):
 
 
 def _formed(dz, h, k, pad, keep):
-    """The squared norm of each example's term, (m,), and the terms, (m, places, c_out), or no terms if not kept.
+    """The squared norm of each example's term, (m,), and the terms, (m, places, c_out), if ``keep`` is true.
 
-    All arrays of an example begin at a cache line, for any position of the example in the batch. Products of the same
-    values at the same places of a cache line are the same.
+    All arrays of an example begin at a cache line, whatever the position of the example in the batch. If two products
+    have equal values at equal places of a cache line, their results are equal.
     """
     (m, c, *_), (_, c_out, *_, columns) = h.shape, dz.shape
     dtype, by = np.result_type(dz, h), _points(c, k, columns)
@@ -253,7 +257,7 @@ def _formed(dz, h, k, pad, keep):
 
 
 def _terms_at_once(d, x, k):
-    """A function that forms the term (places, c_out) of example i from d (m, c_out, rows, columns) and the padded x."""
+    """A function that computes the term (places, c_out) of example i from d (m, c_out, rows, columns) and padded x."""
     windows = np.lib.stride_tricks.sliding_window_view(x, k, axis=(2, 3)).transpose(0, 5, 4, 1, 2, 3)
 
     def form(i, term):
@@ -265,7 +269,7 @@ def _terms_at_once(d, x, k):
 
 
 def _terms_by_points(d, x, k, by):
-    """`_terms_at_once` with the matrices for a row, for d (m, rows, columns, c_out) and x in the same order of axes."""
+    """`_terms_at_once` with the matrices ``by``, for d (m, rows, columns, c_out) and x with its axes in this order."""
     (_, rows, _, c_out), c, (A, B, G) = d.shape, x.shape[3], by
     p = len(G)
     A, B = (a.astype(d.dtype).reshape(p, 1, -1, a.shape[1]) for a in (A.T, B))

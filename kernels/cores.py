@@ -1,7 +1,7 @@
-"""Sharing work among the cores with one pool of threads: whole parts of a step, or pieces of one kernel's work.
+"""One pool of threads shares work among the cores: whole parts of a step, or pieces of one kernel's work.
 
 The result of a part or a piece depends only on its arguments. While a part or a piece runs, the linear algebra library
-has one thread, for every setting of this process.
+uses one thread, whatever the process has set.
 """
 
 import ctypes
@@ -23,7 +23,7 @@ _here = threading.local()  # whether this thread processes a part
 
 
 def limit(n=None):
-    """Let kernels use n threads from now on. The default is OMP_NUM_THREADS or the number of cores.
+    """Let kernels use n threads. The default is the environment variable OMP_NUM_THREADS or the number of cores.
 
     Raises ValueError unless n is None or a whole number >= 1.
     """
@@ -51,10 +51,10 @@ def pieces(n, least):
 
 
 def share(work, n, least, last=False):
-    """Call work(start, stop) for every piece of range(n), each in its own thread. work must release the lock of Python.
+    """Call work(start, stop) for every piece of range(n), each in its own thread. work must release Python's lock.
 
-    A thread works in a copy of the caller's context, so it has the same warnings of NumPy (`numpy.errstate`). ``last``
-    means that the caller does nothing afterwards. At the end of `together`, all threads then share the pieces.
+    A thread works in a copy of the caller's context, so the caller's `numpy.errstate` holds in the thread too. ``last``
+    means that the caller does nothing after this call. At the end of `together`, all threads then share the pieces.
     """
     if last and (left := getattr(_here, "left", None)) is not None:
         left.extend(partial(work, start, min(start + least, n)) for start in range(0, n, least))
@@ -71,22 +71,23 @@ def share(work, n, least, last=False):
 
 
 def together(work, n, take, finish=lambda: None):
-    """Call work(i) for i < n, take(result) in the order of i, one at a time, and at the end finish().
+    """Call work(i) for i < n. Call take(result) in the order of i, one call at a time. At the end, call finish().
 
-    All threads, including the caller's, do all three kinds of work, so each thread is woken once. A result waits for
-    the earlier results. At most as many results wait as there are threads, so memory does not grow with n.
+    All threads, including the caller's, make all three kinds of calls, so each thread is woken only once. A result
+    waits until all earlier results are taken. The number of waiting results is at most the number of threads, so memory
+    does not grow with n.
 
     Parameters
     ----------
-    work : function of i. The kernels that it calls use only its thread
+    work : function of i. Kernels that it calls use only the thread of this call
     n : int >= 0
     take : function of a result of work
-    finish : function without arguments, called once after the last take. If a kernel shares its last work in this
-        function, all threads do this work, in any order, after the function has returned
+    finish : function without arguments, called once after the last take. If a kernel calls `share` with ``last`` in
+        this function, all threads do the shared work, in any order, after the function has returned
 
     Raises
     ------
-    The exception that one of these functions raises. If several raise, it is one of these exceptions.
+    The exception that work, take or finish raises. If several calls raise, it is one of these exceptions.
     """
     threads = min(count(), max(n, 1))
     with one_threaded():
@@ -105,7 +106,7 @@ def together(work, n, take, finish=lambda: None):
 
 
 class _Call:
-    """One call of `together`. One lock protects the indices that are begun and taken, and the pieces that are left."""
+    """One call of `together`. A lock protects the indices of begun and taken results, and the remaining pieces."""
 
     def __init__(self, work, n, take, finish, threads):
         self.work, self.n, self.take, self.finish, self.threads = work, n, take, finish, threads
@@ -129,7 +130,7 @@ class _Call:
             _here.in_part = False
 
     def _next(self):
-        """The next i, as soon as few results wait; None if there is none."""
+        """The next i, as soon as only a few results wait; None if all calls of work have begun."""
         with self.changed:
             while self.begun < self.n and self.begun >= self.taken + self.threads and not self.error:
                 self.changed.wait()
@@ -139,7 +140,7 @@ class _Call:
             return self.begun - 1
 
     def _hand_in(self, i, answer):
-        """Add a result to the waiting results, and take the next results in order, unless another thread does so."""
+        """Add a result to the waiting results. Unless another thread takes results, take the next ones in order."""
         with self.changed:
             self.answers[i] = answer
             del answer
@@ -153,13 +154,13 @@ class _Call:
                     break
                 answer = self.answers.pop(self.taken)
             self.take(answer)
-            del answer  # before another i is begun
+            del answer  # free the memory before another call of work begins
             with self.changed:
                 self.taken += 1
                 self.changed.notify_all()
 
     def _next_piece(self):
-        """The next piece that is left, after all results are taken; None if there is none."""
+        """The next piece that is left, after all results are taken; None if no piece is left."""
         with self.changed:
             while self.taken < self.n and not self.error:
                 self.changed.wait()
@@ -180,8 +181,8 @@ def one_threaded():
 
     While our threads run, the threads of the library would wait for a core and use its time.
 
-    The function finds the loaded library, whichever module has imported it. At the end of the last limit, the library
-    has its threads again.
+    The function finds the loaded library, whichever module has loaded it. When the last of several overlapping limits
+    ends, the library gets its threads back.
     """
     with _lock:
         if not _state["holders"]:
@@ -221,8 +222,8 @@ if hasattr(os, "register_at_fork"):
 def aligned(shape, dtype=np.float32):
     """An array as from `numpy.empty`, with data that start at a multiple of 64 bytes.
 
-    64 bytes are a cache line and the widest vector. Vectors at other addresses touch two cache lines. In its working
-    memory, a kernel would then take a third of its time for this.
+    64 bytes are the size of a cache line and of the widest vector. A vector at any other address needs two cache lines.
+    With such addresses in its working memory, a kernel would spend a third of its time on them.
     """
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     size = prod(shape) * np.dtype(dtype).itemsize
@@ -232,7 +233,7 @@ def aligned(shape, dtype=np.float32):
 
 
 def aligned_each(m, shape, dtype=np.float32):
-    """Memory for m arrays of a shape, (m, *shape). Each array is aligned as in `aligned`."""
+    """Memory for m arrays of a shape, (m, *shape). Each array starts at a multiple of 64 bytes, as in `aligned`."""
     size, line = prod(shape), 64 // np.dtype(dtype).itemsize
     return aligned((m, -(-size // line) * line), dtype)[:, :size].reshape(m, *shape)
 
@@ -240,9 +241,9 @@ def aligned_each(m, shape, dtype=np.float32):
 def keep_memory(size=1 << 28):
     """Let the C library keep up to ``size`` bytes of freed memory, instead of returning them at once.
 
-    A training step frees all memory that it allocated. If this memory were returned and allocated again a step later,
-    every page would be cleared and mapped again. This takes up to a third of the time of the step. Returns whether the
-    C library (glibc) accepted the setting.
+    A training step frees all memory that it allocated. If the C library returned this memory to the system, the system
+    would clear and map every page again at the next step. This would take up to a third of the time of a step. The
+    function returns whether the C library (glibc) accepted the setting.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt

@@ -1,4 +1,4 @@
-"""Products of dense layers, arranged so that the linear algebra library packs the smaller factor."""
+"""Products of dense layers, arranged so that the linear algebra library copies the smaller factor as a whole."""
 
 import numpy as np
 
@@ -7,8 +7,8 @@ def matmul(a, b):
     """Twin of `numpy.matmul` for two matrices.
 
     The library copies its second factor as a whole into its own memory, and the first factor block by block. If a few
-    rows are multiplied by W.T, the second factor is the larger factor. So the function multiplies W by the rows and
-    transposes the result.
+    rows are multiplied by W.T, the second factor is the larger one. So the function multiplies W by the transposed
+    rows, and transposes the result.
     """
     if b.flags.f_contiguous and len(a) < b.shape[1]:
         return np.ascontiguousarray(np.matmul(b.T, a.T).T)

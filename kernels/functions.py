@@ -1,4 +1,4 @@
-"""Losses and activations for loops over float32, scalar functions that they call, and the options of compilation.
+"""Losses and activations for compiled loops over float32, their scalar functions, and the options of compilation.
 
 Names that end in 64 are functions for float64.
 """
@@ -18,13 +18,15 @@ inlined = njit(inline="always")
 
 
 class _NothingCollected(event.Listener):
-    """Stops Python's garbage collector while numba compiles.
+    """A listener that stops Python's garbage collector while numba compiles.
 
-    Compiling makes many objects that stay. If the collector scans these objects repeatedly, this takes a tenth of the
-    time.
+    The compiler makes many objects that are not garbage. Scanning them repeatedly would take a tenth of the time of
+    compilation.
     """
 
-    depth, enabled = 0, False  # numba compiles under a lock, and compiles the called functions meanwhile
+    # ``depth`` counts nested compilations, because numba compiles a called function during the compilation of its
+    # caller. numba holds a lock during compilations.
+    depth, enabled = 0, False
 
     def on_start(self, _):
         if self.depth == 0:
@@ -41,7 +43,8 @@ class _NothingCollected(event.Listener):
 event.register("numba:compile", _NothingCollected())
 
 
-# These functions of one number use only float32 and have no branches, so that a loop can process many numbers at once.
+# These functions of one number use only float32 and have no branches. So the compiler can process many numbers of a
+# loop at once.
 
 
 @inlined
@@ -70,7 +73,7 @@ def grown(r):
 
 @inlined
 def grown64(r):
-    """exp(r) - 1 for |r| <= log(2) / 2, by thirteen terms of its series. The other terms are below 2e-17 of the sum."""
+    """exp(r) - 1 for |r| <= log(2) / 2, by thirteen terms of its series. The remainder is below 2e-17 of the sum."""
     p = f64(1 / 6227020800)
     p = p * r + f64(1 / 479001600)
     p = p * r + f64(1 / 39916800)
@@ -88,7 +91,7 @@ def grown64(r):
 
 @inlined
 def log(x):
-    """log(x) for normal x > 0, with an error of at most two roundings or 1e-7.
+    """log(x) for normal x > 0, with an error of at most two rounding errors or 1e-7.
 
     log(x) = k log(2) + log(1 + r) with sqrt(1/2) <= 1 + r < sqrt(2). The second term uses the polynomial of Cephes
     (logf).
@@ -112,9 +115,9 @@ def log(x):
 def upper_tail(a):
     """The probability that a standard normal is above a >= 0: erfc(a / sqrt(2)) / 2.
 
-    The relative error is 1e-6 for a < 5.
+    The relative error is at most 1e-6 for a < 5.
 
-    The function is erfcc of Press et al., Numerical Recipes. The relative error of erfcc itself is 1.2e-7.
+    The formula is erfcc of Press et al., Numerical Recipes. In exact arithmetic, its relative error is 1.2e-7.
     """
     t = f32(1) / (f32(1) + f32(0.35355339) * a)
     p = f32(0.17087277)
@@ -130,8 +133,8 @@ def upper_tail(a):
     return f32(0.5) * t * exp(p - f32(0.5) * a * a)
 
 
-# Losses of outputs z in ``width`` columns, written into rows[0]. The first ``repeats`` columns belong to example i, and
-# the next to the following examples. There are m examples.
+# Losses of outputs z in ``width`` columns, written into rows[0]. Each of m examples, from example i on, has ``repeats``
+# adjacent columns.
 
 
 @loop

@@ -1,19 +1,19 @@
-"""Examples as lanes: images in the layout (row, channel, column, example).
+"""Examples as lanes: images in the memory layout (row, channel, column, example), with the examples last.
 
-In this layout, a shift of an image is a shift in memory. The entries that a kernel's row reads in all channels are
-contiguous rows of a matrix, and each place of the kernel's row reads contiguous columns. So a convolution is a few
-matrix products on this memory. The result of a kernel has the examples last in memory, (channel, row, column, example),
-viewed as (example, channel, row, column).
+In this layout, a shift of an image is a shift in memory. Here "kernel" means the kernel of a convolution. The entries
+that a row of the kernel reads in all channels are contiguous rows of a matrix. Each place of this row reads contiguous
+columns. So a convolution is a few matrix products on this memory. The result is an array (example, channel, row,
+column), which has the order (channel, row, column, example) in memory.
 """
 
 import numpy as np
 
 from nfa.kernels import cores
 
-LANES = 64  # examples in a block, so that the entries that a kernel's row reads stay in the nearer caches
-AT_ONCE = 1 << 23  # entries in this layout at a time, so that a batch's part stays in the last cache
-SMALL = 1 << 16  # entries that are too few for a thread
-PRODUCTS = 1 << 20  # products that are too few for a thread
+LANES = 64  # number of examples in a block. The entries that a row of the kernel reads then fit into the nearer caches
+AT_ONCE = 1 << 23  # number of entries in this layout at a time. So many entries fit into the last cache
+SMALL = 1 << 16  # smallest number of entries for a thread
+PRODUCTS = 1 << 20  # smallest number of multiplications for a thread
 
 
 def blocks(m, n):
@@ -22,9 +22,9 @@ def blocks(m, n):
 
 
 def parts(m, entries):
-    """Slices of a batch of m examples with this number of entries each.
+    """Slices of a batch of m examples. Each example has the given number of entries.
 
-    A slice has the examples that are laid out at a time.
+    The examples of a slice are copied into this layout together.
     """
     at_once = max(1, AT_ONCE // (LANES * max(1, entries))) * LANES
     at_once = m if m <= at_once * 3 // 2 else at_once
@@ -42,9 +42,9 @@ def examples_first(lanes):
 
 
 def lay(a, pad, dtype, axes=(2, 1, 3, 0)):
-    """Copy a (m, c, H, W) with zeros around the images and another order of axes, by default (rows, c, columns, m).
+    """Copy a (m, c, H, W) with zeros around the images and a new order of axes, by default (rows, c, columns, m).
 
-    If examples come first, each example starts at a cache line.
+    If the examples are the first axis of the copy, each example starts at a cache line.
 
     pad has the numbers of zeros (above, below, left, right). Negative numbers remove rows and columns.
     """
@@ -62,7 +62,7 @@ def lay(a, pad, dtype, axes=(2, 1, 3, 0)):
         outside[...] = 0
 
     def work(start, stop):
-        # If examples come first, the lanes of a channel stay in the nearer caches until all lanes are copied.
+        # If the examples come first, we copy one channel at a time, so that its entries stay in the nearer caches.
         at_once = 1 if axes[:2] == (0, 1) else stop - start
         for i in range(start, stop, at_once):
             np.copyto(inside[:, i : i + at_once], seen[:, i : i + at_once], casting="same_kind")

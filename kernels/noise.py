@@ -1,7 +1,7 @@
 """Kernels for `nfa.cipher`: normal samples from a cipher's blocks, many blocks at a time and on all cores.
 
-Loops over j run over LANES blocks in parallel, so that the compiler can use vectors. The code has only one call of the
-quarter round, so that little code is compiled at the first use.
+A loop over j processes the same word of LANES blocks, so the compiler can use vector instructions. The code calls the
+quarter round at only one place, so that less code is compiled at the first use.
 """
 
 import math
@@ -36,7 +36,7 @@ def _quarter_round(a, b, c, d):
 
 @inlined
 def _word(i, key):
-    """Word i of the state at the start of a block, apart from the counter."""
+    """Word i of the state at the start of a block, for words other than the counter."""
     return _CONSTANT[i] if i < 4 else key[i - 4] if i < 12 else _u32(0)
 
 
@@ -52,7 +52,7 @@ def _blocks(s, key, first):
     for j in range(lanes):
         low[j], high[j] = _u32(np.uint64(first + j)), _u32(np.uint64(first + j) >> np.uint64(32))
     for _ in range(10):
-        for t in range(len(s) // 2):  # the state's columns, then its diagonals
+        for t in range(len(s) // 2):  # first the columns of the state, then its diagonals
             k = t // 4
             a, b, c, d = s[t % 4], s[4 + (t + k) % 4], s[8 + (t + 2 * k) % 4], s[12 + (t + 3 * k) % 4]
             for j in range(lanes):
@@ -91,7 +91,8 @@ def _box_muller_64(a, b, c, d, g1, g2):
 def _add_64(out, std, key, group, skip, s, g, normals):
     """Add std times the normals of groups group, group + 1, ..., except the first ``skip``, to out.
 
-    s has memory for the words of a group's blocks, and g for its normals. ``normals`` is the memory of g in one row.
+    s is memory for the words of a group's blocks, and g is memory for the group's normals. ``normals`` is a view of g
+    as one row.
     """
     start = 0
     while start < len(out):

@@ -1,11 +1,11 @@
-"""Kernels for `nfa.optim`. They read and write a parameter and its memory once, with NumPy's rounding."""
+"""Kernels for `nfa.optim`. They read and write a parameter and its state only once, and round as NumPy does."""
 
 import numpy as np
 from numba import njit
 
 from nfa.kernels import cores
 
-SHARED = 1 << 19  # a thread updates so many values before a second thread is used
+SHARED = 1 << 19  # smallest number of values for each thread, if several threads share the work
 
 entries = njit(nogil=True, error_model="numpy")
 

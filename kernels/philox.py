@@ -1,8 +1,8 @@
-"""Standard normals in float32 as a function of key, tile and place, from Philox and the method of Box and Muller.
+"""Standard normals in float32 as a function of key, tile and place, by Philox and the method of Box and Muller.
 
-The module has kernels for `nfa.philox`, and the tiles of noise that `nfa.kernels.ulr` reads. Use them for seeded runs,
-because Philox is not a cipher. A separate loop converts the words to normals in place. This loop processes twice as
-many words at once as a loop that also has the products of 64 bits.
+The module has kernels for `nfa.philox`, and the tiles of noise that `nfa.kernels.ulr` reads. Use them only for seeded
+runs, because Philox is not a cipher. A separate loop converts the words to normals in place. It processes twice as many
+words at once as a loop that also computes the 64-bit products of Philox.
 """
 
 import numpy as np
@@ -12,15 +12,15 @@ from nfa.kernels.functions import inlined, log, loop
 
 f32, i32, u32, u64 = np.float32, np.int32, np.uint32, np.uint64
 
-LANES = 256  # counters in a tile of `add_keyed`; each gives four normals
-ALONE = 128  # a thread adds so many tiles before a second thread is used
+LANES = 256  # number of counters in a tile of `add_keyed`; each counter gives four normals
+ALONE = 128  # smallest number of tiles for each thread, if several threads share the work
 
 
 @loop
 def _add_tiles(out, std, key, tile, skip, words, g):
     """Add std times the normals of tiles tile, tile + 1, ..., except the first ``skip``, to out.
 
-    words has memory for the words of a tile, and g is the same memory. A tile has four quarters. These are the first,
+    words is memory for the words of a tile, and g is a view of this memory. A tile has four quarters: the first,
     second, third and fourth normals of the LANES counters.
     """
     k0, k1, k2, k3 = key[0], key[1], key[2], key[3]
@@ -43,7 +43,7 @@ def _add_tiles(out, std, key, tile, skip, words, g):
 
 @loop
 def normals(words, size, key, example, tile):
-    """Fill words[:size], and up to three more, with the bits of standard normals for key, example, tile and place.
+    """Fill words[:size], and up to three more words, with the bits of standard normals for key, example and tile.
 
     The method of Box and Muller (1958) computes a radius from -2 log of one uniform value, and an angle from another
     uniform value. Every result is below 6.77 in absolute value. A normal exceeds this bound with probability 1.3e-11.

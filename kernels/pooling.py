@@ -1,4 +1,4 @@
-"""Kernels for max pooling in `nfa.network.im2col`. Examples are lanes, so the entries of a window are contiguous."""
+"""Kernels for max pooling in `nfa.network.im2col`. The examples are the last axis, so loops over them are fast."""
 
 import numpy as np
 from numba import njit
@@ -49,7 +49,7 @@ def _pool_four(a, pooled, k, stride, start, stop):
 def _unpool(a, v, da, left, k, stride, start, stop):
     """Add v (c, rows, columns, m) to da at the first place in each window that has the window's largest entry.
 
-    left (2, m) has memory for the largest entries, and for the part of v that is not yet added.
+    left (2, m) is memory for the largest entries, and for the entries of v that are not yet added.
     """
     _, rows, columns, m = v.shape
     zero = da.dtype.type(0)
@@ -82,11 +82,11 @@ def _unpool(a, v, da, left, k, stride, start, stop):
 
 @loop
 def _unpool_four(a, v, da, left, k, stride, start, stop):
-    """`_unpool` for adjacent windows of 2 by 2, without branches, because no processor predicts the largest entry.
+    """`_unpool` for adjacent windows of 2 by 2, without branches, because a processor cannot predict the largest entry.
 
-    Rows and columns at the edge without a window are not written. Each loop writes to only one place of the window.
-    Otherwise, the compiler would have to know that whole rows of windows do not overlap in memory. It cannot know this,
-    and would process the values one by one.
+    Rows and columns at the edge without a window are not written. Each loop writes to only one place of the window. If
+    a loop wrote to several places, the compiler would not know that they do not overlap in memory, and would process
+    the values one by one.
     """
     _, rows, columns, m = v.shape
     zero = da.dtype.type(0)
@@ -132,7 +132,8 @@ def max_unpool(a, v, k, stride):
     a, v = _lanes(a), _lanes(v.astype(a.dtype, copy=False))
     c, _, _, m = a.shape
     da = lanes.empty(m, a.shape[:3], a.dtype)
-    da[:, stride[0] * v.shape[1] :], da[:, :, stride[1] * v.shape[2] :] = 0, 0  # rows and columns without a window
+    # Entries in rows and columns without a window get 0.
+    da[:, stride[0] * v.shape[1] :], da[:, :, stride[1] * v.shape[2] :] = 0, 0
     unpool = _of(k, stride, _unpool_four, _unpool)
 
     def work(start, stop):

@@ -13,7 +13,7 @@ GROUP = 4 * LANES
 def _fill(T, key, columns, groups_per_column, first, start, stop):
     """Fill the groups start..stop-1 of the concatenated rows of T.
 
-    This function is not compiled. A call takes little time compared with the normals of a row. If this function were
+    We do not compile this function, because its own time is small compared with the time for the normals. If it were
     compiled, `add_keyed` would be compiled a second time.
     """
     groups = T.shape[1] // GROUP

@@ -1,12 +1,12 @@
 """Kernels for `nfa.rounded`: rounded normals from a cipher's blocks, many at a time and on all cores.
 
-The kernels compute the results that are certain in float64. `nfa.rounded` computes the other results, a few in a
-million. The results are integers without any rounding error. So they are bitwise identical with those of `nfa.rounded`,
-even if the compiler fuses products with additions.
+The kernels compute the samples for which float64 gives a certain result. `nfa.rounded` computes the other samples, a
+few in a million. All samples are integers without any rounding error. So they are bitwise identical with those of
+`nfa.rounded`, even if the compiler fuses products with additions.
 
 On one core with AVX-512 (AMD EPYC), a sample takes 4.5 ns for std / unit up to 2^24. ChaCha20 takes 1.8 ns of this
-time. For std / unit = 2^30, a sample takes 6.4 ns. For larger values, more samples are not certain, and for 2^36 a
-sample takes 150 ns.
+time. For std / unit = 2^30, a sample takes 6.4 ns. For larger values of std / unit, more samples are not certain. For
+2^36, a sample takes 150 ns.
 """
 
 import numpy as np
@@ -35,7 +35,7 @@ def _series(coefficients, x):
 def _quick(a, b, c, d, scale, cosines, sines):
     """Convert four rows of words to two rows of `nfa.rounded.quick`, with NaN for values that are not certain.
 
-    Return the number of NaN.
+    Returns the number of NaN.
     """
     uncertain = 0
     for j in range(len(a)):
@@ -63,10 +63,10 @@ def _quick(a, b, c, d, scale, cosines, sines):
 
 @loop
 def _add(out, unit, scale, key, group, s, k, numbers, places):
-    """Round out to the grid and add the certain part of the noise. List the places of the other entries.
+    """Round out to the grid, and add noise to the entries with certain samples. List the places of the other entries.
 
-    s has memory for the words of a group's blocks, and k for its samples. ``numbers`` is the memory of k in one row.
-    Returns the number of listed places, or -1 if out has NaN.
+    s is memory for the words of a group's blocks, and k is memory for the group's samples. ``numbers`` is a view of k
+    as one row. Returns the number of listed places, or -1 if out has NaN.
     """
     inverse, found, nan = 1.0 / unit, 0, False
     for start in range(0, len(out), len(numbers)):
@@ -94,7 +94,8 @@ def add_keyed(out, std, key, group=0, *, unit):
     if std == 0:
         return rounded.add_keyed(out, std, key, group, unit=unit)
     s, k = cores.aligned((16, LANES), np.uint32), cores.aligned((8, LANES), np.float64)
-    places = np.empty(len(out), np.int64)  # room for all places; pages that are never written take no memory
+    # Large enough for all places. Pages of memory to which nothing is written are not allocated.
+    places = np.empty(len(out), np.int64)
     scale = std / unit
     found = _add(out, unit, scale, key, group, s, k, k.reshape(-1), places)
     if found < 0:

@@ -1,11 +1,12 @@
-"""Products with independent rows: kernels for the products in an example's own pass, for secure runs.
+"""Matrix products in which each row is computed alone: kernels for an example's own pass in secure runs.
 
-Every entry is ((0 + a_0 b_0) + a_1 b_1) + ... The terms are in order, and each product and each sum is rounded
-separately. An entry is a function of its row of a and its column of b. Neither the number of rows nor the position of a
-row can change it. A linear algebra library uses different loops for different sizes, and these loops round differently.
+Every entry is ((0 + a_0 b_0) + a_1 b_1) + ... The terms are added in this order, and each product and each sum is
+rounded separately. So an entry depends only on its row of a and its column of b, not on the number of rows or the
+position of the row. A linear algebra library, in contrast, uses different loops for different sizes, and these loops
+round differently.
 
-Convolutions are those of `nfa.kernels.conv` with these products. Sums over an example's positions also follow the
-order. The linear algebra library still computes sums over examples.
+For convolutions, we use `nfa.kernels.conv` with these products. Sums over the positions of an example are also computed
+in order. The linear algebra library computes only sums over examples.
 """
 
 import math
@@ -18,21 +19,23 @@ from nfa.kernels import conv, cores, lanes
 __all__ = ["add_up", "affine", "matmul", "norms2", "outer", "over_positions", "transpose", "weighed"]
 
 ANY_STRIDE = True  # convolutions may have a stride above 1
-TERMS = 8  # terms that are added to an entry at a time
-PACKED = 32  # terms of b that are copied at a time
-WIDTH = 1 << 10  # bytes of a row of b that are processed at a time; PACKED such rows stay in the nearest cache
-NEAR = 16  # rows of sums that also stay in the nearest cache, while the copied part of b is added to them
+TERMS = 8  # number of terms that are added to an entry at a time
+PACKED = 32  # number of rows of b that are copied at a time
+# Number of bytes of a row of b that are processed at a time; PACKED such rows fit into the nearest cache.
+WIDTH = 1 << 10
+NEAR = 16  # number of rows of sums that also fit into the nearest cache
 LINE = 16  # smallest number of entries that are processed together
-EXAMPLES = 128  # examples of a convolution in one product, because contiguous blocks of so many columns are fast
-ROWS = 128  # rows of a that are processed while the packed part of b is in the cache
+# Number of examples of a convolution in one product, because contiguous blocks of so many columns are fast.
+EXAMPLES = 128
+ROWS = 128  # number of rows of a that are processed while the copied part of b is in the cache
 
-# Without fastmath, no product and sum are fused, and no sum is computed in another order.
+# Without fastmath, the compiler does not fuse products and sums, and does not change the order of a sum.
 strict = njit(nogil=True, error_model="numpy")
 
 
 @strict
 def _pack(b, turned, k, first, stop, room):
-    """Copy entries first..stop of the rows k, k + 1, ... of b, or of its columns if b is transposed, into room."""
+    """Copy entries first..stop of the rows k, k + 1, ... of b (or of its columns, if ``turned``) into room."""
     if turned:
         for j in range(stop - first):
             of_unit = b[first + j, k : k + len(room)]
@@ -47,7 +50,7 @@ def _pack(b, turned, k, first, stop, room):
 
 @strict
 def _add_terms(a, k, room, c, width):
-    """Add terms k..k+7 to c in order, first a[:, k] room[0]."""
+    """Add the terms k..k+7 to c, in order. The first term is a[:, k] room[0]."""
     b0, b1, b2, b3, b4, b5, b6, b7 = room[0], room[1], room[2], room[3], room[4], room[5], room[6], room[7]
     for i in range(len(a)):
         x, z = a[i], c[i]
@@ -72,10 +75,10 @@ def _add_term(a, k, room, c, width):
 
 @strict
 def _multiply(a, b, turned, n, room, total, out):
-    """out[s, t] = a[s] b[s, t]. b[s, t] is (k, n) with possible columns beyond n, or (n, k) if ``turned``.
+    """out[s, t] = a[s] b[s, t]. b[s, t] is (k, n), possibly with more columns, or (n, k) if ``turned``.
 
-    Columns beyond n are not read. room (PACKED, w) holds terms of some of the adjacent b[s, :]. total (ROWS, w) holds
-    the sums of their entries.
+    Columns beyond n are not read. room (PACKED, w) is memory for some rows of adjacent b[s, :]. total (ROWS, w) is
+    memory for sums.
     """
     terms, w, stack = a.shape[2], room.shape[1], b.shape[1]
     done = terms - terms % TERMS
@@ -84,7 +87,8 @@ def _multiply(a, b, turned, n, room, total, out):
             rows = a[s, top : top + ROWS]
             for first in range(0, n, w):
                 stop = min(first + w, n)
-                own = -(-(stop - first) // LINE) * LINE  # whole vectors; the part beyond ``stop`` is not read
+                # Rounded up to whole vectors; the sums beyond ``stop`` are not used.
+                own = -(-(stop - first) // LINE) * LINE
                 for t in range(0, stack, w // own):
                     beside = min(w // own, stack - t)
                     width = beside * own
@@ -140,7 +144,7 @@ def matmul(a, b, out=None):
     while len(stack) < 2:
         stack, each = (1, *stack), each[None]
     b = np.broadcast_to(b, (*stack, *b.shape[-2:]))
-    if a.ndim == 2 or a.shape[-3] == 1:  # all matrices of the last axis of the stack have the same rows
+    if a.ndim == 2 or a.shape[-3] == 1:  # the matrices of the stack's last axis have a common a
         a = a if a.ndim == 2 else a[..., 0, :, :]
     else:
         b, each, stack = b[..., None, :, :], each[..., None, :, :], (*stack, 1)
@@ -149,7 +153,7 @@ def matmul(a, b, out=None):
 
     def work(start, stop):
         room, total = cores.aligned((PACKED, w), dtype), cores.aligned((min(ROWS, stop - start), w), dtype)
-        room[...] = 0  # beyond n, values such as denormals would slow down the processor
+        room[...] = 0  # random values beyond n, such as denormals, could slow down the processor
         for i in np.ndindex(stack[:-2]):
             _multiply(a[i][:, start:stop], b[i], turned, n, room, total, each[i][:, :, start:stop])
 
@@ -160,7 +164,7 @@ def matmul(a, b, out=None):
 def _readable(b):
     """(b, False) if its rows are contiguous, (b with exchanged last axes, True) if its columns are contiguous.
 
-    Rows with gaps between them count as contiguous rows of a matrix with further columns that are not read.
+    Rows may have gaps between them in memory. They are then rows of a matrix with further columns that are not read.
     """
     for one, turned in ((b, False), (b.swapaxes(-1, -2), True)):
         across, along = one.strides[-2:]
@@ -212,7 +216,7 @@ def over_positions(dz):
 
 
 def _apart(dz, shape, k, stride, pad):
-    """dz as for stride 1, with zeros at the places that a larger stride leaves out."""
+    """dz in the shape for stride 1, with zeros at the places that a larger stride leaves out."""
     if tuple(stride) == (1, 1):
         return dz
     rows, columns = shape[1] + pad[0] + pad[1] - k[0] + 1, shape[2] + pad[2] + pad[3] - k[1] + 1

@@ -1,9 +1,9 @@
 """Shot noise: Poisson samples as a function of key, tile and place, on all cores.
 
-The noise of a device does not protect privacy, so secure runs also use Philox, with a key that they draw. Means of 10
-or more use transformed rejection, PTRS of Hoermann (1993). A hat function gives a whole number k for a uniform u.
-Another uniform v decides whether k is accepted. Long loops have no branches, so that several samples are processed at a
-time.
+We do not count the noise of a device as privacy noise. So secure runs also use Philox, with a random key. For means of
+10 or more, the method is transformed rejection (PTRS, Hoermann 1993). A hat function maps a uniform number u to a whole
+number k. A second uniform number v determines whether k is accepted. Long loops have no branches, so the compiler can
+process several samples at a time.
 """
 
 import math
@@ -16,10 +16,10 @@ from nfa.kernels.philox import LANES, philox
 
 f64, i32, i64, u32 = np.float64, np.int32, np.int64, np.uint32
 
-TILE = 2 * LANES  # samples in a tile; a counter gives two samples, from two words each
-ALONE = 16  # a thread draws so many tiles before a second thread is used
+TILE = 2 * LANES  # number of samples in a tile; a counter gives two samples, from two words each
+ALONE = 16  # smallest number of tiles for each thread, if several threads share the work
 FEW = 10.0  # for smaller means, the loop tries the numbers 0, 1, 2, ...
-NEAR = 0.4  # up to this value, (mean - k) / k uses a series
+NEAR = 0.4  # if |mean - k| / k is at most this value, a logarithm is computed by a series
 
 loop = njit(nogil=True, error_model="numpy")
 
@@ -89,7 +89,7 @@ def _few(mean, u):
 
 @loop
 def _candidate(mean, u):
-    """Two constants of the hat of PTRS, b and a, and the whole number that the hat gives for u."""
+    """The constants b and a of the hat function of PTRS, and the whole number k for u."""
     b = 0.931 + 2.53 * math.sqrt(mean)
     a = -0.059 + 0.02483 * b
     return b, a, math.floor((2 * a / (0.5 - abs(u)) + b) * u + mean + 0.43)
@@ -97,7 +97,7 @@ def _candidate(mean, u):
 
 @loop
 def _level(mean, u, v):
-    """The smallest probability with which the candidate is accepted, and the candidate."""
+    """The level that the probability of the candidate must reach for acceptance, and the candidate."""
     b, a, k = _candidate(mean, u)
     s = 0.5 - abs(u)
     return v * (1.1239 + 1.1328 / (b - 3.4)) / (a / (s * s) + b), k
@@ -105,10 +105,10 @@ def _level(mean, u, v):
 
 @loop
 def _margins(x, u, v, k, margin):
-    """Candidates k, and the differences between the logarithms of their probabilities and the levels.
+    """Candidates k, and the logarithms of their probabilities minus the logarithms of their levels.
 
-    The function uses Stirling's series for k!, with a next term below 1e-10, and series for logarithms. The result is
-    valid for k of 10 or more with |mean - k| <= NEAR k.
+    The function uses Stirling's series for k!, whose first omitted term is below 1e-10, and series for logarithms. The
+    result is valid for k >= 10 with |mean - k| <= NEAR k.
     """
     for i in range(len(x)):
         level, k[i] = _level(x[i], u[i], v[i])
@@ -117,7 +117,7 @@ def _margins(x, u, v, k, margin):
         t = d * inverse
         s = t / (2 + t)
         factorial = (1 / 12 - (1 / 360 - 1 / 1260 * inverse * inverse) * inverse * inverse) * inverse
-        level *= np.sqrt(2 * math.pi * k[i])  # NaN for k below 0, because no margin is needed there
+        level *= np.sqrt(2 * math.pi * k[i])  # for k < 0 the result is NaN, which has no effect
         margin[i] = k[i] * (_rest(s) - s * t) - factorial - _log(level)
 
 
@@ -142,7 +142,7 @@ def _log(x):
 
 @loop
 def _stands(mean, u, v, k, margin):
-    """Whether PTRS accepts the candidate k. The margin is valid only if k is near the mean."""
+    """Whether PTRS accepts the candidate k. If k is not near the mean, the margin is not used."""
     s = 0.5 - abs(u)
     if k < 0 or (s < 0.013 and v > s):
         return False
@@ -155,7 +155,8 @@ def _stands(mean, u, v, k, margin):
 def poisson(mean, rng):
     """Twin of `nfa.feedback.camera.poisson`."""
     tile, skip = divmod(noise.first_entry(mean, rng), TILE)
-    flat = np.zeros(skip + mean.size, mean.dtype)  # the first values belong to examples of another part
+    # The first ``skip`` values of the tile belong to another part of the batch.
+    flat = np.zeros(skip + mean.size, mean.dtype)
     flat[skip:] = mean.reshape(-1)
     if flat.size and not (0 <= flat.min() and flat.max() <= 1e18):
         raise ValueError("the mean of a Poisson variable must be in [0, 1e18]")

@@ -1,15 +1,15 @@
-r"""Rows of a convolution with fewer products, after Toom and Cook, because a convolution multiplies polynomials.
+r"""Rows of a convolution with fewer products, by the method of Toom and Cook for products of polynomials.
 
-A kernel with k columns computes o outputs z_s = \sum_i w_i x_{s+i} of a row. The sums have o k products. The same
-outputs follow from
+A kernel with k columns computes o outputs z_s = \sum_i w_i x_{s+i} of a row. These sums have o k products. The outputs
+can also be computed as
 
 .. math:: z = A \, [(G w) \odot (B x)]
 
 with o + k - 1 products, one for each point at which two polynomials are multiplied. A, B and G are small matrices that
-depend only on k and o. `nfa.kernels.conv` has matrices in place of w_i and x_i, so it saves matrix products. The
-derivative with respect to w has the same matrices and is :math:`G^T [(A^T \delta z) \odot (B x)]`.
+depend only on k and o. In `nfa.kernels.conv`, w_i and x_i are matrices, so the method saves matrix products. The
+derivative with respect to w uses the same A, B and G: :math:`G^T [(A^T \delta z) \odot (B x)]`.
 
-These outputs have more roundings than the sums. The norm of their error is about four times as large.
+These outputs have more rounding errors than the sums. The norm of their error is about four times as large.
 
 References
 ----------
@@ -20,7 +20,9 @@ from functools import cache
 
 import numpy as np
 
-POINTS = (0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5)  # and infinity; with more points, the rounding error grows fast
+# The finite points at which polynomials are multiplied. Infinity is one more point. With more points, the rounding
+# error grows fast.
+POINTS = (0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5)
 
 
 def matrices(k, o):
@@ -39,9 +41,10 @@ def matrices(k, o):
 
 @cache
 def whole_row(k, columns):
-    """(A, B, G) for all outputs of a row, with o outputs in a tile; None if this needs as many products as the sums.
+    """(A, B, G) for all outputs of a row, with o outputs in a tile; None if this does not save products.
 
-    A is (columns, p tiles), B is (p tiles, columns + k - 1) and G is (p, k). The tiles of a point are adjacent.
+    A is (columns, p tiles), B is (p tiles, columns + k - 1) and G is (p, k). The rows of B for all tiles of a point are
+    adjacent.
     """
     sizes = range(2, len(POINTS) + 3 - k)
     if k == 1 or not sizes:

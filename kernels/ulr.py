@@ -1,13 +1,14 @@
-"""Kernel for `nfa.rules.ulr.weigh`: the repeats of a few examples at a time, from noise to sum, within the cache.
+"""Kernel for `nfa.rules.ulr.weigh`. It computes the sums for a few examples at a time, within the cache.
 
 The kernel is for float32 networks of dense layers. A tile has units in rows and repeats in columns, so that every loop
-follows the memory and the compiler processes many columns at once. A thread has three arrays of a tile, for any chunk.
-Their rows begin at multiples of 64 bytes, because a load across two cache lines takes the time of two loads.
+follows the memory and the compiler processes many columns at once. A thread has three arrays of the size of a tile,
+whatever the setting ``chunk``. Their rows begin at multiples of 64 bytes, because a load across two cache lines takes
+the time of two loads.
 
-The kernel draws its own noise. The generator gives a key, and an example's normals are a function of the key and of the
+The kernel draws its own noise. It draws a key from rng. An example's normals are a function of the key and of the
 example's place in the batch. So an example's result depends neither on the number of threads nor on the division of the
-batch into parts. The noise differs from that of NumPy for the same generator. The kernel is for seeded runs, because
-Philox is not a cipher.
+batch into parts. With the same rng, the noise differs from that of the NumPy version. The kernel is for seeded runs,
+because Philox is not a cipher.
 """
 
 import numpy as np
@@ -16,17 +17,17 @@ from numba import njit
 from nfa.kernels import cores, philox
 from nfa.kernels.functions import ACTIVATIONS, LOSSES, loop
 
-# The largest number of entries of a tile for layers of up to 4096 units, and the smallest and the largest number of its
-# columns. The columns are repeats of one or several examples. These numbers never change, because other numbers would
-# give other noise for the same seed.
+# The largest number of entries of a tile (for layers of up to 4096 units), and the smallest and the largest number of
+# columns of a tile. The columns are repeats of one or several examples. These constants never change, because with
+# other constants the same seed would give other noise.
 TILE, LEAST, MOST = 1 << 16, 16, 512
 
-LINE = 16  # float32 values in a cache line
+LINE = 16  # number of float32 values in a cache line
 SPARE = 256  # largest number of extra samples that are drawn
 
 f32, u32 = np.float32, np.uint32
 
-# `loop`, except that the terms of a sum may also be added in another order.
+# `loop`, except that the compiler may also change the order of a sum.
 reordered = njit(nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
 
 
@@ -55,7 +56,7 @@ def weigh(net, l, z, h, y, sigma, draws, calm, antithetic, chunk, rng):
 
     def work(start, stop):
         u, a = cores.aligned(_widest(net, l) * columns + SPARE), cores.aligned((2, _widest(net, l), width))
-        rows, words = cores.aligned((3, width)), u.view(u32)  # rows has memory for the loss
+        rows, words = cores.aligned((3, width)), u.view(u32)  # rows is memory for the losses
         for piece, i, own, repeats in groups[start:stop].reshape(-1, 4).tolist():
             _draw(words, n * repeats, own, key, first + i, piece)
             answers = []
@@ -74,7 +75,7 @@ def weigh(net, l, z, h, y, sigma, draws, calm, antithetic, chunk, rng):
 
 
 def _at_z(z, sigma, sign, i, m, repeats, u, layers, theta, a):
-    """The network's output at z + sign sigma u of a tile, by columns. Layers write alternately into a[0] and a[1]."""
+    """The network's outputs, in columns, for z + sign sigma u. Layers write alternately into a[0] and a[1]."""
     width = _lines(m * repeats)
     _shift(z, sigma, f32(sign), i, m, repeats, u, a[0], width)
     for j, (n_in, n_out, place, phi) in enumerate(layers):
@@ -88,9 +89,9 @@ def _lines(columns):
 
 
 def _packed(net, first):
-    """The layers from ``first`` on: [(n_in, n_out, place, phi), ...]. theta has W and then b at a layer's place.
+    """The layers from ``first`` on, [(n_in, n_out, place, phi), ...], and theta, with W and then b at a layer's place.
 
-    ``phi`` is the activation that makes a layer's input. If a layer has no bias, b is zeros.
+    ``phi`` is the activation whose output is the layer's input. If a layer has no bias, its b in theta is 0.
     """
     layers, parts, place = [], [np.empty(0, f32)], 0
     for l in range(first, net.L + 1):
@@ -107,7 +108,7 @@ def _key(rng):
 
 @loop
 def _draw(words, size, m, key, first, piece):
-    """Draw the normals of a piece with repeats of m examples by Philox, ``size`` normals for each example.
+    """Draw the normals of a piece by Philox: ``size`` normals for the repeats of each of m examples.
 
     ``first`` is the place of the first example.
     """
@@ -125,11 +126,11 @@ def _columns(net, l):
 
 
 def _tiles(m, draws, columns):
-    """The tiles as an array (groups, tiles, 4) of (piece, first example, examples, repeats).
+    """The tiles as an array (groups, tiles, 4) of (piece, first example, number of examples, number of repeats).
 
     All tiles of a group have the same examples.
 
-    The pieces of a group have the repeats of its examples. One thread adds up the sums of a group, in a fixed order.
+    A piece has some repeats of the group's examples. One thread adds up the sums of a group, in a fixed order.
     """
     at_once = min(draws, columns)
     together = columns // at_once
@@ -159,9 +160,9 @@ def _noise(m, n, draws, rng, columns=MOST):
 
 @loop
 def _shift(z, sigma, sign, i, m, repeats, u, a, width):
-    """a = z + sign sigma u for m examples from the i-th on, with one z and sigma for all columns of an example.
+    """Set a to z + sign sigma u for m examples from the i-th on. All columns of an example have its z and sigma.
 
-    Beyond these columns, a is 0.
+    The remaining columns of a become 0.
     """
     for j in range(z.shape[1]):
         a_j = a[j]

@@ -8,9 +8,9 @@ from pathlib import Path
 import lazy_loader
 
 __version__ = "0.2.0"
-__year__ = "2026"  # of this version, for citations
+__year__ = "2026"  # year of this version, for citations
 
-# A checkout has kernels/ and data/ next to nfa/. An installed nfa has both inside.
+# # In a checkout, kernels/ and data/ are next to nfa/. In an installed nfa, both folders are inside nfa/.
 _root = Path(__file__).resolve().parent.parent
 if (_root / "setup.cfg").is_file() and (_root / "kernels" / "__init__.py").is_file():
     __path__.append(str(_root))

@@ -1,4 +1,4 @@
-"""The command `nfa`, which is also `python -m nfa`. Ctrl-C ends it quietly, even while Python imports modules."""
+"""The command `nfa` (or `python -m nfa`). Ctrl-C ends the command without a traceback, even during imports."""
 
 import os
 import signal
@@ -10,8 +10,9 @@ INTERRUPTED = 130  # the value of `nfa.cli.terminal.INTERRUPTED`, which is not i
 def main() -> int:
     """Import the command line, run it, and return its exit code.
 
-    An import can swallow a KeyboardInterrupt, or print it with a traceback. So while the modules are imported, Ctrl-C
-    ends the process at once. No file is open then. If the parent process has switched Ctrl-C off, it stays off.
+    An import can swallow a KeyboardInterrupt, or print the exception with a traceback. So while the modules are
+    imported, Ctrl-C ends the process at once. No file is open during the imports. If the parent process ignores Ctrl-C,
+    this process ignores it too.
     """
     heeded = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if heeded:
@@ -22,7 +23,7 @@ def main() -> int:
         if heeded:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         return command_line()
-    except KeyboardInterrupt:  # before the command begins, or after it
+    except KeyboardInterrupt:  # Ctrl-C before the command begins, or after it has ended
         return INTERRUPTED
 
 

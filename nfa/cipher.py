@@ -1,10 +1,10 @@
-"""ChaCha20 and normal samples from its key. As in the kernels, the noise is a function of the key and the place."""
+"""The cipher ChaCha20 and normal samples from it. Each sample is a function of the key and of the entry's place."""
 
 import math
 
 import numpy as np
 
-LANES = 256  # blocks of the cipher that are processed together, called a group
+LANES = 256  # number of the cipher's blocks in a group; a group is processed at once
 _CONSTANT = np.frombuffer(b"expand 32-byte k", "<u4").astype(np.uint32)  # the first words of the cipher's state
 _ROLLED = {turn: np.roll(np.arange(4), -turn) for turn in (1, 2, -1)}  # the words of a row, rotated to the left
 
@@ -24,7 +24,8 @@ def chacha20(key: np.ndarray, first: int, n: int) -> np.ndarray:
 
     Notes
     -----
-    The cipher is that of RFC 8439, Section 2.3, with the nonce 0 and, as in its first version, a counter of 64 bits.
+    The cipher is that of RFC 8439, Section 2.3, with the nonce 0. The counter has 64 bits, as in the first version of
+    ChaCha20.
     """
     counter = np.arange(first, first + n, dtype=np.uint64)
     start = np.zeros((16, n), np.uint32)
@@ -32,7 +33,7 @@ def chacha20(key: np.ndarray, first: int, n: int) -> np.ndarray:
     start[12], start[13] = counter, counter >> np.uint64(32)
     a, b, c, d = start.reshape(4, 4, n).copy()  # the rows of the state
     for _ in range(10):
-        for turn in (1, -1):  # the state's columns, then its diagonals; all four quarter rounds at once
+        for turn in (1, -1):  # first the columns of the state, then its diagonals; all four quarter rounds at once
             a += b
             d = _rotated(d ^ a, 16)
             c += d
@@ -62,7 +63,7 @@ def add_keyed(out: np.ndarray, std: float, key: np.ndarray, group: int = 0, skip
     key : (8,) uint32 array
     group : int >= 0, the group of the key's sequence in which out begins. A group is the ``LANES`` blocks of the cipher
         from the counter ``group * LANES``, which give 8 LANES normals.
-    skip : int, 0 <= skip < 8 LANES, number of normals of that group before out's first
+    skip : int, 0 <= skip < 8 LANES, number of normals of this group before the normal of out's first entry
 
     Returns
     -------
@@ -95,7 +96,7 @@ def _check_dtype(out: np.ndarray) -> None:
 
 
 def check_noise(std: float, dtype: np.dtype) -> None:
-    """Raise ValueError unless std is 0, or noise of this size keeps its digits in the dtype and sums stay finite.
+    """Raise ValueError if std > 0 is so small that noise loses digits, or so large that sums can overflow.
 
     Examples
     --------
@@ -131,19 +132,20 @@ def add_normal_keyed(out: np.ndarray, std: float, rng: np.random.Generator) -> N
     Notes
     -----
     The values differ from those of `nfa.noise.add_normal`, but the law is the same. Seeded runs in float64 use this
-    noise. Anyone who knows the key can subtract it. A key from the operating system stays secret, but the low bits of a
-    floating-point sum still leak, so secure runs use `nfa.rounded.add_normal`.
+    noise. Anyone who knows the key can subtract the noise. A key from the operating system stays secret, but the low
+    bits of a floating-point sum can still reveal data. So secure runs use `nfa.rounded.add_normal`.
     """
     _add_from(0, out, std, rng)
 
 
 def add_normal_each_keyed(out: np.ndarray, std: float, rng: np.random.Generator) -> None:
-    """`add_normal_keyed` for one part of a batch. out begins in the key's sequence where the part begins in the batch.
+    """`add_normal_keyed` for one part of a batch. The part's place in the batch is its place in the key's sequence.
 
     Parameters
     ----------
     out : float64 array (k, ...), one row for each example
-    std, rng : as for `add_normal_keyed`. The part's first example has the place ``rng.first``, or 0 if there is none
+    std, rng : as for `add_normal_keyed`. The part's first example has the place ``rng.first``, or 0 if rng has no
+        ``first``
 
     Raises
     ------
@@ -151,25 +153,26 @@ def add_normal_each_keyed(out: np.ndarray, std: float, rng: np.random.Generator)
 
     Notes
     -----
-    Guarantee: with the same state of rng, the rows of a part are bitwise identical with these rows of the whole batch.
+    Guarantee: with the same state of rng, the noise of an example is bitwise identical in a part and in the whole
+    batch.
     """
     _add_from(first_entry(out, rng), out, std, rng)
 
 
 def first_entry(out: np.ndarray, rng: np.random.Generator) -> int:
-    """The place of out's first entry in a whole batch of such rows.
+    """The place of out's first entry in the whole batch, counted in entries.
 
     Parameters
     ----------
     out : (k, ...) array, one row for each example
-    rng : numpy.random.Generator, `nfa.noise.OfExamples` in a part of a batch. Any other generator belongs to a whole
-        batch
+    rng : numpy.random.Generator, `nfa.noise.OfExamples` in a part of a batch. Any other generator means that out is the
+        whole batch
     """
     return getattr(rng, "first", 0) * math.prod(out.shape[1:])
 
 
 def _add_from(first: int, out: np.ndarray, std: float, rng: np.random.Generator) -> None:
-    """Add the values of a fresh key's sequence, from its entry ``first`` on."""
+    """Add noise from the sequence of a fresh key, beginning at the entry ``first`` of this sequence."""
     _check_dtype(out)
     check_noise(std, out.dtype)
     if std > 0:

@@ -7,14 +7,14 @@ import math
 
 import numpy as np
 
-# Number of entries of a row that einsum sums at a time. NumPy's buffer holds more. NumPy divides longer rows at any
-# place.
+# # Number of entries of a row that einsum sums at a time. So many entries fit into NumPy's buffer. NumPy would divide
+# longer rows at places that can vary.
 AT_ONCE = 1 << 12
 
 
 def squared_norms(rows: np.ndarray) -> np.ndarray:
     """The sum of squares of each row, (m, n) -> (m,). The order of the summands depends only on n."""
-    # The entries of a row are adjacent in memory, as in an array with only this row.
+    # # In these copies the entries of a row are adjacent in memory, as in an array with only this row.
     parts = (np.ascontiguousarray(rows[:, k : k + AT_ONCE]) for k in range(0, max(1, rows.shape[1]), AT_ONCE))
     return sum(np.einsum("ij,ij->i", part, part) for part in parts)
 
@@ -22,15 +22,15 @@ def squared_norms(rows: np.ndarray) -> np.ndarray:
 def row_norms(v: np.ndarray) -> np.ndarray:
     """The l2 norm of each row of v with its trailing axes flattened (the Frobenius norm of a tensor), (m, ...) -> (m,).
 
-    If squares would overflow or underflow, the row is rescaled. A norm beyond the dtype gives inf. A row with infinity
-    or NaN gives inf or NaN.
+    If squares would overflow or underflow, the row is rescaled. If the norm is too large for the dtype, the result is
+    inf. For a row with infinity or NaN, the result is inf or NaN.
     """
     rows = v.reshape(len(v), math.prod(v.shape[1:]))
     limits = np.finfo(v.dtype)
     with np.errstate(over="ignore", invalid="ignore"):
         norms = np.sqrt(squared_norms(rows))
         lost = ~(np.isfinite(norms) & (norms > np.sqrt(limits.tiny) / limits.eps))
-        if lost.any():  # separately, so that no row's norm depends on another row
+        if lost.any():  # only the rows concerned are rescaled, so that no row's norm depends on another row
             alone = np.ascontiguousarray(rows[lost])
             largest = np.abs(alone).max(axis=1, initial=0)
             largest[largest == 0] = 1
@@ -42,8 +42,8 @@ def clip_factor(norms: np.ndarray, c: float, shares: list | None = None) -> np.n
     """min(1, c / norm) for each norm >= 0, and 1 for a norm of 0. This is the weight that clips a row to l2 norm c.
 
     A norm that is NaN or infinite gets 0. A weight that is too small for full precision becomes 0, because a weight
-    that is rounded up would let the row exceed c. If ``shares`` is a list, the share of rows that are scaled down is
-    appended, or None if there are no rows.
+    that is rounded up would let the row exceed c. If ``shares`` is a list, the function appends the share of rows that
+    are scaled down, or None if there are no rows.
 
     Examples
     --------
@@ -54,8 +54,8 @@ def clip_factor(norms: np.ndarray, c: float, shares: list | None = None) -> np.n
     [0.0, 0.0]
     """
     weight = np.ones_like(norms)
-    over = ~((norms <= np.float64(c)) & np.isfinite(norms))  # NaN is not below any number
-    with np.errstate(invalid="ignore"):  # inf / inf, if c is infinite
+    over = ~((norms <= np.float64(c)) & np.isfinite(norms))  # every comparison with NaN is false
+    with np.errstate(invalid="ignore"):  # if c is infinite, inf / inf occurs
         weight[over] = np.float64(c) / norms[over]
     weight[~(weight >= np.finfo(weight.dtype).tiny)] = 0
     if shares is not None:
@@ -97,12 +97,12 @@ def scale_rows(v: np.ndarray, weight: np.ndarray) -> np.ndarray:
 
 
 def finite_rows(*arrays: np.ndarray) -> list[np.ndarray]:
-    """Set a record's rows to 0 in all arrays if they are not finite in one array. So no record adds NaN.
+    """Set a record's rows to 0 in all arrays if its row in one array is not finite. So no record adds NaN.
 
-    A record's contribution to a sum is bounded only if it is a number. The product of 0 and infinity is NaN, and every
-    comparison with NaN is false, so NaN passes every clip. A private rule therefore applies this function to the rows
-    of dz and h before any product of the two. The function treats each record separately, so a removed record adds 0
-    and changes no other record.
+    A record's contribution to a sum is bounded only if the contribution is a number. The product of 0 and infinity is
+    NaN, and every comparison with NaN is false, so NaN passes every clip. A private rule therefore applies this
+    function to the rows of dz and h before any product of the two. The function treats each record separately, so a
+    removed record adds 0 and changes no other record.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def finite_rows(*arrays: np.ndarray) -> list[np.ndarray]:
 
     Returns
     -------
-    kept : list of arrays of the same shapes and dtypes. They are the given arrays if all rows are finite
+    kept : list of arrays of the same shapes and dtypes. If all rows are finite, these are the given arrays
 
     Examples
     --------
@@ -118,8 +118,8 @@ def finite_rows(*arrays: np.ndarray) -> list[np.ndarray]:
     >>> dz.tolist(), h.tolist()
     ([[1.0], [0.0], [3.0]], [[4.0], [0.0], [5.0]])
     """
-    # This test follows the memory order, so nothing is copied if the examples are the last axis. If the sum of squares
-    # of an array is finite, every entry is finite.
+    # # If the sum of squares of an array is finite, every entry is finite. The sum is in memory order, so nothing is
+    # copied if the examples are the last axis.
     if all(math.isfinite(np.vdot(flat, flat)) for flat in (v.ravel(order="K") for v in arrays)):
         return list(arrays)
     finite = np.logical_and.reduce([np.isfinite(v).all(axis=tuple(range(1, v.ndim))) for v in arrays])
@@ -129,7 +129,7 @@ def finite_rows(*arrays: np.ndarray) -> list[np.ndarray]:
 
 
 def clip_l2(v: np.ndarray, c: float, shares: list | None = None) -> np.ndarray:
-    r"""Scale each row of v down to l2 norm at most c. Its direction stays.
+    r"""Scale each row of v down to l2 norm at most c, without changing its direction.
 
     .. math:: \mathrm{clip}_c(v) = v \min(1, c / \|v\|_2)
 
@@ -138,7 +138,7 @@ def clip_l2(v: np.ndarray, c: float, shares: list | None = None) -> np.ndarray:
 
     Parameters
     ----------
-    v : (m, ...) float array, one example in each row. Trailing axes count as one vector
+    v : (m, ...) float array, one example in each row. The trailing axes of an example count as one vector
     c : float > 0, the bound. inf leaves v unchanged, except for rows without a finite norm
     shares : list to which the share of rows that are scaled down is appended, as by `clip_factor`
 
@@ -152,9 +152,9 @@ def clip_l2(v: np.ndarray, c: float, shares: list | None = None) -> np.ndarray:
 
     Notes
     -----
-    Guarantees: row norms are at most c, up to rounding. Zero rows stay zero (the printed formulas are 0/0 there). Rows
-    within the bound are returned unchanged. Rows with NaN, infinity or a norm beyond the dtype become zero. A second
-    application changes nothing, up to rounding.
+    Guarantees: the norms of the rows are at most c, up to rounding. Zero rows stay zero (the printed formulas are 0/0
+    there). Rows within the bound are returned unchanged. Rows with NaN, infinity or a norm beyond the dtype become
+    zero. A second application changes nothing, up to rounding.
 
     Examples
     --------
@@ -164,7 +164,7 @@ def clip_l2(v: np.ndarray, c: float, shares: list | None = None) -> np.ndarray:
     if not c > 0:
         raise ValueError(f"the clipping bound c must be positive, got {c}")
     limits = np.finfo(v.dtype)
-    if c < (least := float(limits.tiny) / float(limits.eps)):  # rows with so small a norm keep no digits
+    if c < (least := float(limits.tiny) / float(limits.eps)):  # a row with so small a norm has few digits
         raise ValueError(f"the clipping bound c must be at least {least:.3g} for {v.dtype} arrays, got {c}")
     weight = clip_factor(row_norms(v), c, shares)  # (m,)
     return scale_rows(v, weight)
@@ -188,7 +188,7 @@ def clip_entries(v: np.ndarray, c: float) -> np.ndarray:
 
 
 def offset(v: np.ndarray, nu: float) -> np.ndarray:
-    """Add nu to every entry, as printed: v + nu. Entries near -nu become nearly 0, so this is no floor for signed v.
+    """Add nu to every entry, as the paper prints. Entries near -nu become nearly 0, so |v_k| has no lower bound.
 
     Source: [ohana2021:offset] [ohana2021:eq9a]
 
@@ -200,7 +200,7 @@ def offset(v: np.ndarray, nu: float) -> np.ndarray:
 
 
 def offset_signed(v: np.ndarray, nu: float) -> np.ndarray:
-    """Move every entry away from 0 by nu, and zeros upwards. Then |v_k| >= nu for every entry of either sign.
+    """Move every entry away from 0 by nu, and a zero to nu. Then |v_k| >= nu for every entry of either sign.
 
     This is our repair of `offset` for signed activations. Raises ValueError if nu is negative.
 
@@ -216,11 +216,11 @@ def offset_signed(v: np.ndarray, nu: float) -> np.ndarray:
     return v + np.where(v < 0, -nu, nu).astype(v.dtype)
 
 
-FLOORS = {"literal": offset, "signed": offset_signed}  # as printed, and the correct floor for signed activations
+FLOORS = {"literal": offset, "signed": offset_signed}  # the printed offset, and our repair for signed activations
 
 
 def clip_offset(v: np.ndarray, nu: float, c: float, floor: str = "literal") -> np.ndarray:
-    """Offset every entry by nu, then bound it by c. This is `clip_entries` of `offset`, or of `offset_signed`.
+    """Apply the offset nu to every entry (`offset` or `offset_signed`), then bound every entry by c.
 
     Parameters
     ----------
@@ -252,8 +252,8 @@ def clip_offset(v: np.ndarray, nu: float, c: float, floor: str = "literal") -> n
 def check_clip_of_inputs(*, tau_h_max: float, tau_h_min: float, floor: str) -> None:
     """Check the bounds with which the photonic rules clip and offset a layer's input (see `nfa.rules.pdfa`).
 
-    Raises ValueError unless 0 <= tau_h_min <= tau_h_max, tau_h_min is finite, tau_h_max is positive, and floor is
-    known.
+    Raises ValueError unless 0 <= tau_h_min <= tau_h_max, tau_h_min is finite, tau_h_max is positive, and floor is a
+    name in ``FLOORS``.
     """
     if not (0 <= tau_h_min <= tau_h_max and tau_h_max > 0 and tau_h_min < math.inf):
         raise ValueError(

@@ -21,7 +21,7 @@ def meanings_of(docstring: str, module: ModuleType | None = None) -> dict[str, s
     Parameters
     ----------
     docstring : as `inspect.getdoc` returns it. Continuation lines of a text are indented
-    module : module that is searched for the function of a text "as in `function`"; None to keep this text
+    module : module with the function that a text "as in `function`" names; None to keep such a text
 
     Returns
     -------
@@ -42,7 +42,7 @@ def meanings_of(docstring: str, module: ModuleType | None = None) -> dict[str, s
 
 
 def _looked_up(name: str, text: str, module: ModuleType | None) -> str:
-    """The meaning that a text refers to with "as in `function`", or the text itself if it refers to none."""
+    """The text, or for a text "as in `function`", the meaning of the parameter ``name`` of this function."""
     said = AS_IN.fullmatch(text)
     if module is None or not said:
         return text

@@ -1,4 +1,4 @@
-"""The release of one step of a rule. Rules declare it, and accountants compute its epsilon."""
+"""The release of one step of a rule. A rule declares this release, and an accountant computes its epsilon."""
 
 import math
 from collections.abc import Callable
@@ -40,7 +40,7 @@ def refuse_uncounted(sampling: str) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Mechanism:
-    """A sum of per-record terms with added noise of one law. It has all facts about a step that a theorem needs.
+    """A sum of one term per record, with added noise. The fields contain all facts that a theorem needs.
 
     Source: [lee2020:def4] [lee2020:dp-mechanism]
 
@@ -48,10 +48,10 @@ class Mechanism:
     ----------
     law : "gaussian" (sensitivity in l2) or "laplace" (sensitivity in l1)
     sensitivity : float > 0, largest change of the released value before noise from one change under the adjacency
-    adjacency : one of `ADJACENCIES`. `nfa.privacy.theorems.ADJACENCY_MEANS` has their meanings. There is no default
+    adjacency : one of `ADJACENCIES`. `nfa.privacy.theorems.ADJACENCY_MEANS` explains them. There is no default
     noise_std : float > 0, standard deviation of the noise on each released coordinate, in the same units
     sampling : the scheme of a sampler that a theorem covers (see `nfa.sampling.SAMPLERS`)
-    sampling_rate : float in (0, 1], expected share of the records in one batch; 1 for sampling "none"
+    sampling_rate : float in (0, 1], expected share of the records in one batch. It is 1 for sampling "none"
 
     Raises
     ------
@@ -60,16 +60,17 @@ class Mechanism:
 
     Notes
     -----
-    A rule proves its sensitivity for real numbers, and a run computes in floats. A secure run computes in float64. Its
-    sensitivity includes the effect of rounding (see `nfa.sensitivity.rounding`). In a secure run, an example's pass is
-    bitwise identical in every batch.
+    The sensitivity of a rule is proved for real numbers, but a run computes in floats. A secure run computes in
+    float64. The sensitivity of a secure run includes the effect of rounding (see `nfa.sensitivity.rounding`). In a
+    secure run, the passes of an example through the network are bitwise identical in every batch.
 
-    A seeded run is not private, and its sensitivity is that of real numbers. The bound on a norm holds up to rounding.
-    In float32, a record of ten million inputs can exceed it by half a percent. Linear algebra may round an example's
-    pass differently in a batch of another size. A derivative, a ternary error or a camera's rounding can jump, as the
-    derivative of ReLU does at 0. At such a jump, a difference by rounding can change the example's whole term.
+    A seeded run is not private, and its sensitivity is that of real numbers. Its bounds on norms hold up to rounding.
+    For example, in float32 a record with ten million inputs can exceed the bound by half a percent. In batches of
+    different sizes, linear algebra may round the passes of the same example differently. A derivative, a ternary error
+    or the output of a camera can jump, as the derivative of ReLU does at 0. At such a jump, a small difference from
+    rounding can change the whole term of the example.
 
-    If a pass overflows its dtype, values that are not finite count as 0.
+    If a value overflows the dtype, it is not finite and is replaced by 0.
 
     Examples
     --------
@@ -104,13 +105,13 @@ class Mechanism:
 
     @property
     def noise_multiplier(self) -> float:
-        """noise_std / sensitivity under the named adjacency."""
+        """noise_std / sensitivity, under the mechanism's adjacency."""
         return self.noise_std / self.sensitivity
 
 
 @dataclass(frozen=True, kw_only=True)
 class Classic:
-    """A mechanism that is known by its Renyi curve, such as randomised response.
+    """A mechanism that is given by its Renyi curve, such as randomised response.
 
     Parameters
     ----------

@@ -1,11 +1,11 @@
-"""Random streams: a fresh generator for every purpose and step, so that no draw depends on earlier computations.
+"""Random streams: a fresh generator for every purpose and step. So no random value depends on earlier computations.
 
 A seeded stream is reproducible and therefore not private, because anyone who knows the seed can subtract the noise.
 `secure` returns streams that nobody can reproduce. Rules and samplers take a `numpy.random.Generator` and call any of
-its methods, but NumPy has no generator that is a cipher. So the extra ``secure`` installs randomgen. Its stream is that
-of `nfa.cipher.chacha20`.
+its methods, but NumPy has no generator that is a cipher. So nfa's optional dependencies ``secure`` include the package
+randomgen. The stream of its generator is that of `nfa.cipher.chacha20`.
 
-Draws for single examples, such as the noise of a camera, must not depend on how a batch is divided into parts.
+Random values of single examples, such as the noise of a camera, must not depend on how a batch is divided into parts.
 Therefore a part gets `OfExamples`, in which every example has its own generator.
 """
 
@@ -21,7 +21,7 @@ import numpy as np
 from nfa import require
 from nfa.cipher import chacha20, check_noise
 
-# This never changes, because a record's seed must give the same values in every version.
+# # These numbers never change, because the seed in a run's record must give the same values in every version of nfa.
 PURPOSES = {"init": 0, "feedback": 1, "batch": 2, "noise": 3, "split": 4, "data": 5, "features": 6}
 
 
@@ -39,8 +39,8 @@ class Streams:
 
     Notes
     -----
-    Guarantee: calls with different (purpose, t) give independent generators, and the same call always gives the same
-    generator. So jobs, threads and resumed runs agree, and no noise is used twice.
+    Guarantee: calls with different (purpose, t) give independent generators, and a repeated call gives an equal
+    generator. So the values do not depend on jobs, threads or interruptions, and no noise is used twice.
 
     Examples
     --------
@@ -68,11 +68,11 @@ def _check_step(t: int) -> None:
         raise ValueError(f"the step t of a stream must be in 0..2**32 - 1, got {t}")
 
 
-SECRET = ("batch", "noise")  # the guarantee holds only if these draws are secret; the other draws may be public
+SECRET = ("batch", "noise")  # the guarantee holds only if the samples for these purposes are secret
 
 
 class SecureStreams:
-    """The streams of one process and one run. No other process can draw the same batches and noise (see `secure`)."""
+    """The streams of one process and one run. No other process can get the same batches and noise (see `secure`)."""
 
     def __init__(self) -> None:
         self._key = np.frombuffer(os.urandom(32), np.uint32)
@@ -106,15 +106,15 @@ class SecureStreams:
 
 
 def secure() -> SecureStreams:
-    """Streams with batches and noise from the cipher ChaCha20 under a key of the operating system.
+    """Streams whose batches and noise come from the cipher ChaCha20 with a key from the operating system.
 
     Returns
     -------
     streams : called like `Streams`, for one run. For the purposes "batch" and "noise", a stream is a function of
         (purpose, t) and of 256 bits from `os.urandom`. These bits are stored nowhere else and cannot be pickled. Each
-        of these streams is returned once, for t in increasing order. A t that is not above the last t raises
-        ValueError. So two models, or two runs of one model, cannot share noise or batches. Draws that may be public,
-        such as the initial weights and the feedback, are those of ``Streams(0)`` and are the same in all runs.
+        of these streams is returned once, for t in increasing order. A t that is not larger than the last t raises
+        ValueError. So two models, or two runs of one model, cannot share noise or batches. Random values that may be
+        public, such as the initial weights and the feedback, are those of ``Streams(0)``. They are equal in all runs.
 
     Raises
     ------
@@ -125,7 +125,8 @@ def secure() -> SecureStreams:
     To distinguish the noise from true randomness, an attacker must break the cipher or read this process's memory. No
     generator prevents leaks through finite precision. The low-order bits of a floating-point sum can distinguish two
     data sets. See Mironov, On significance of the least significant bits for differential privacy, CCS 2012. Therefore
-    a secure run adds its noise by `nfa.rounded.add_normal`, on a grid and with exactly the law of a rounded Gaussian.
+    a secure run adds its noise by `nfa.rounded.add_normal`, on a grid. This noise has exactly the law of a rounded
+    Gaussian.
 
     Examples
     --------
@@ -158,8 +159,9 @@ def _cipher():
 class OfExamples(np.random.Generator):
     """A generator for the examples of one part of a batch, as `of_examples` makes it.
 
-    All parts of a step have the generator in the same state. So a direct draw, such as one row of noise for a whole
-    batch, is the same in every part. Draws for single examples come from `each`.
+    In all parts of a step, this generator has the same state. So samples that are drawn from it directly, such as one
+    row of noise for a whole batch, are the same in every part. Samples for single examples come from the generators of
+    `each`.
 
     Parameters
     ----------
@@ -176,7 +178,7 @@ class OfExamples(np.random.Generator):
         self.first = first
 
     def each(self, k: int) -> list[np.random.Generator]:
-        """The generators of k examples. Each is a function of one key, drawn by this call, and of the example's place.
+        """The generators of k examples. Each is a function of a key, which this call draws, and of the example's place.
 
         Parameters
         ----------
@@ -184,10 +186,10 @@ class OfExamples(np.random.Generator):
 
         Notes
         -----
-        Guarantee: parts that make the same calls draw the same keys, for any sizes. Examples at different places and
-        different calls of `each` share no values. Seeded runs use Philox with the place in the counter's highest word.
-        Secure runs use ChaCha20 with one more than the place as its nonce, because the nonce 0 belongs to
-        `nfa.cipher.chacha20`.
+        Guarantee: parts that make the same calls draw the same keys, whatever the sizes of the parts. Generators of
+        examples at different places, or of different calls of `each`, share no values. Seeded runs use Philox with the
+        place in the counter's highest word. Secure runs use ChaCha20 with one more than the place as its nonce, because
+        the nonce 0 belongs to `nfa.cipher.chacha20`.
         """
         words = self.integers(2**32, size=8, dtype=np.uint32)
         places = range(self.first, self.first + k)
@@ -197,7 +199,7 @@ class OfExamples(np.random.Generator):
         return [np.random.Generator(_cipher_at(words, 1 + place)) for place in places]
 
     def at(self, first: int) -> "OfExamples":
-        """A generator in the same state for the examples from the place ``first`` on."""
+        """A copy of this generator, in its state, for the examples from the place ``first`` on."""
         return OfExamples(deepcopy(self.bit_generator), first)
 
     def __reduce__(self):
@@ -205,11 +207,11 @@ class OfExamples(np.random.Generator):
 
 
 def of_examples(rng: np.random.Generator, first: int = 0) -> OfExamples:
-    """The generator for the examples of a part of a batch, from the generator rng of the step.
+    """The generator for the examples of a part of a batch, derived from the generator rng of the step.
 
     Parameters
     ----------
-    rng : numpy.random.Generator of the step. It is not advanced
+    rng : numpy.random.Generator of the step. Its state does not change
     first : int >= 0, the place of the part's first example in the batch
 
     Returns
@@ -220,8 +222,8 @@ def of_examples(rng: np.random.Generator, first: int = 0) -> OfExamples:
     -----
     In a seeded run, the state of the result is a hash of the 256 bits that rng would draw next, so it shares no values
     with rng. Otherwise, the result is the cipher ChaCha20 with these bits as its key, and with a nonce that is used
-    nowhere else. The result is then independent of later draws from rng if these bits stay secret. In a secure run they
-    stay secret, because `nfa.rounded.add_normal` uses them as a key.
+    nowhere else. If these bits stay secret, the result is independent of later samples from rng. In a secure run these
+    bits stay secret, because `nfa.rounded.add_normal` uses them as a key.
 
     Examples
     --------
@@ -242,18 +244,18 @@ def of_examples(rng: np.random.Generator, first: int = 0) -> OfExamples:
 
 
 def _of_numpy(bits: np.random.BitGenerator) -> bool:
-    """Whether a bit generator is one of NumPy's. None of these is a cipher."""
+    """Whether a bit generator belongs to NumPy. No bit generator of NumPy is a cipher."""
     return type(bits).__module__.partition(".")[0] == "numpy"
 
 
 def _cipher_at(key: np.ndarray, nonce: int) -> np.random.BitGenerator:
-    """The cipher's stream under a key of 8 words and a nonce, 0 <= nonce < 2**60: words 14 and 15 of its state."""
-    # randomgen counts words, 16 in each block. The number of the block has 128 bits, and the nonce is their upper half.
+    """The cipher's stream for a key of 8 words and a nonce below 2**60 (words 14 and 15 of the cipher's state)."""
+    # # randomgen's counter counts words, and a block has 16 words. The upper half of the block's number is the nonce.
     return _cipher()(key=key.view(np.uint64), counter=16 * (nonce << 64), rounds=20)
 
 
 def add_normal(out: np.ndarray, std: float, rng: np.random.Generator) -> None:
-    """Add a fresh N(0, std^2) to every entry of out, in place and in out's dtype. A std of 0 draws nothing.
+    """Add a fresh sample of N(0, std^2) to every entry of out, in place and in out's dtype. A std of 0 draws nothing.
 
     Raises ValueError if std is out of range: see `nfa.cipher.check_noise`.
     """
@@ -263,7 +265,7 @@ def add_normal(out: np.ndarray, std: float, rng: np.random.Generator) -> None:
 
 
 def add_normal_each(out: np.ndarray, std: float, rng: np.random.Generator) -> None:
-    """Add a fresh N(0, std^2) to every entry of out, (k, ...), in place. Each row belongs to an example.
+    """Add a fresh sample of N(0, std^2) to every entry of out (k, ...), in place. Each row belongs to an example.
 
     With `OfExamples`, a row's noise is a function of its example's place in the batch. Any other generator draws all k
     rows at once, as for `add_normal`. A std of 0 draws nothing. Raises ValueError if std is out of range.
@@ -283,7 +285,7 @@ def normals_each(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any = 
 def repeated_normals(
     rng: np.random.Generator, shape: tuple[int, ...], dtype: Any = np.float64
 ) -> Callable[[int], np.ndarray]:
-    """A function that draws the next repeats of standard normals for k examples.
+    """A function that draws standard normals for k examples, as many repeats as each call requests.
 
     Parameters
     ----------
@@ -293,8 +295,8 @@ def repeated_normals(
 
     Returns
     -------
-    normals : function (repeats) -> (repeats, k, ...) array. An example's normals do not depend on the number of repeats
-        that are drawn at a time
+    normals : function (repeats) -> (repeats, k, ...) array. Each call continues the previous call. An example's normals
+        do not depend on the number of repeats in each call
     """
     if not isinstance(rng, OfExamples):
         return lambda repeats: rng.standard_normal((repeats, *shape), dtype)

@@ -1,4 +1,4 @@
-"""Optimizers. They change the parameters in place by a rule's direction. They add no noise.
+"""Optimizers. They change the parameters in place along a rule's direction. They add no noise.
 
 A learning rate ``lr`` is a number or a function of the step t = 1, 2, ... (for example from `step_decay`).
 """
@@ -31,7 +31,7 @@ class Layered(Protocol):
 
 
 def step_decay(lr: float, factor: float, every: int) -> Callable[[int], float]:
-    """The learning rate lr for the first ``every`` steps, ``factor`` times lr for the next ``every``, and so on.
+    """A learning rate that begins at lr and is multiplied by ``factor`` after each ``every`` steps.
 
     Raises ValueError unless lr > 0, factor > 0 and every >= 1.
 
@@ -72,7 +72,7 @@ class _Optimizer:
 
 
 def sgd_update(p: np.ndarray, dp: np.ndarray, v: np.ndarray | None, eta: float, mu: float) -> None:
-    """Move p along dp in place: v <- mu v + dp, p <- p - eta v, or p <- p - eta dp if v is None."""
+    """Update p along dp in place: v <- mu v + dp, p <- p - eta v, or p <- p - eta dp if v is None."""
     if v is None:
         p -= eta * dp
         return
@@ -105,7 +105,7 @@ class SGD(_Optimizer):
         self.momentum, self.update = momentum, update
 
     def step(self, net: Layered, dW: list, db: list, t: int) -> None:
-        """Move the parameters of net by the direction (dW, db) of step t."""
+        """Update the parameters of net by the direction (dW, db) of step t."""
         eta = self._eta(t)
         memory = self._memory("v", net) if self.momentum else [None] * (2 * net.L)
         for (p, dp), v in zip(_parameters(net, dW, db), memory, strict=True):
@@ -122,7 +122,7 @@ def adam_update(
     correct: tuple[float, float],
     eps: float,
 ) -> None:
-    """Move p along dp in place by Adam's equations. ``correct`` contains 1 - beta_1^t and 1 - beta_2^t."""
+    """Update p along dp in place by Adam's equations. ``correct`` contains 1 - beta_1^t and 1 - beta_2^t."""
     m *= beta[0]
     m += (1 - beta[0]) * dp
     v *= beta[1]
@@ -131,7 +131,7 @@ def adam_update(
 
 
 class Adam(_Optimizer):
-    r"""Adam: a running mean of the direction over the root of a running mean of its square, both bias-corrected.
+    r"""Adam: a running mean of the direction, divided by the root of a running mean of its square, both bias-corrected.
 
     .. math:: m \leftarrow \beta_1 m + (1 - \beta_1) dW, \quad v \leftarrow \beta_2 v + (1 - \beta_2) dW^2, \quad
               W \leftarrow W - \eta \frac{m / (1 - \beta_1^t)}{\sqrt{v / (1 - \beta_2^t)} + \epsilon}
@@ -168,7 +168,7 @@ class Adam(_Optimizer):
         self.beta1, self.beta2, self.eps, self.update = beta1, beta2, eps, update
 
     def step(self, net: Layered, dW: list, db: list, t: int) -> None:
-        """Move the parameters of net by the direction (dW, db) of step t."""
+        """Update the parameters of net by the direction (dW, db) of step t."""
         eta, beta = self._eta(t), (self.beta1, self.beta2)
         correct = 1 - self.beta1**t, 1 - self.beta2**t
         memory = zip(self._memory("m", net), self._memory("v", net), strict=True)

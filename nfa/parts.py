@@ -1,4 +1,4 @@
-"""A step in parts. If a rule's direction is a sum over examples, nfa calls it on parts of the batch and adds the sums.
+"""A step in parts: if a direction is a sum over examples, nfa calls the rule on parts of the batch and adds the sums.
 
 One thread processes each part, from its forward pass to its directions. So the cores are busy for the whole step, and
 the memory of a step does not grow with the batch. No result depends on the number of threads.
@@ -19,7 +19,8 @@ from nfa.rules.spec import RuleSpec
 # The smallest number of examples in a part. With fewer examples, matrix products are slow and Python's overhead is
 # large.
 LEAST = 32
-# Approximate number of entries of all z and h of a part. In float32 they take 1.5 MB and fit into a core's cache.
+# Approximate number of entries of all arrays z and h of a part. In float32 these entries take 1.5 MB and fit into a
+# core's cache.
 ENTRIES = 3 << 17
 
 Noise = tuple[int, int, float]  # (0 for an array of W or 1 for b, its layer, the std of the noise)
@@ -28,8 +29,8 @@ Noise = tuple[int, int, float]  # (0 for an array of W or 1 for b, its layer, th
 def part_size(net: Net, m: int) -> int:
     """The number of examples in a part, as a function of the network's shapes and of the public batch size m.
 
-    The size is the largest power of 2 for which the layers' arrays fit into a core's cache. If half a batch is less,
-    the size is half a batch, so that two threads have work. The size is at least `LEAST`.
+    The size is the largest power of 2 for which the layers' arrays fit into a core's cache. If half a batch is smaller,
+    the size is half a batch, so that two threads have work. In every case the size is at least `LEAST`.
     """
     entries = sum(math.prod(shape) for shape in (*net.shape_z[1:], *net.shape_h))
     in_cache = 1 << max(1, ENTRIES // entries).bit_length() - 1
@@ -37,7 +38,7 @@ def part_size(net: Net, m: int) -> int:
 
 
 class InParts:
-    """A rule that is called on parts of each batch. It can be used as a rule itself, for `nfa.train.train`.
+    """A rule that is called on parts of each batch. An instance is itself a rule, for example for `nfa.train.train`.
 
     Parameters
     ----------
@@ -57,16 +58,16 @@ class InParts:
 
     Notes
     -----
-    The direction is that of the whole batch, up to rounding, and bitwise identical for any `run`. The sums of the parts
-    are added in order.
+    The direction equals that of the whole batch, up to rounding. It is bitwise identical for any `run`, because the
+    directions of the parts are added in the order of the parts.
 
     Noise on the sum is drawn once, in the rule's order. Parts draw no noise. The noise that the rule would add to its
-    returned arrays is added to the sum of these arrays. A rule from outside, or a rule that also uses its noise in
-    another way, for example stores it, is called once more on no examples. This call returns only the rule's noise, and
-    the ``state`` is that of this call.
+    returned arrays is added to the sum of these arrays. Some rules also use their noise in another way, for example
+    store it, and a rule from outside nfa may do so. Such a rule is called once more with an empty batch. This call
+    returns only the rule's noise, and its ``state`` is the state of the step.
 
-    Randomness of single examples is drawn by step and example (see `nfa.noise.of_examples`). A part begins with an
-    empty state. The shares "clipped" are those of the whole batch.
+    Random values of single examples depend on the step and the example's place (see `nfa.noise.of_examples`). A part
+    begins with an empty state. The shares "clipped" in the state are those of the whole batch.
 
     Examples
     --------
@@ -97,17 +98,17 @@ class InParts:
     ) -> tuple[list, list]:
         """The direction of a batch. ``more`` are keyword arguments that replace bound arguments.
 
-        ``x`` and ``y`` may be `nfa.sampling.Rows`, which have not been copied yet.
+        ``x`` and ``y`` may be `nfa.sampling.Rows`. Their rows are copied only when a part uses them.
         """
         given = {**self.keywords, **more}
         if self.known.setting("m") and given.get("m", self.known.defaults.get("m")) is None:
             given["m"] = len(x)
         state = given.get("state")
-        examples = of_examples(rng) if rng is not None and self._draws_by_example else None  # before the noise
+        examples = of_examples(rng) if rng is not None and self._draws_by_example else None  # must precede the noise
         add_normal: Any = given.get("add_normal", self.known.defaults.get("add_normal"))
         shares: list = []
         to_add: list[Noise] = []
-        # A rule from outside may use its noise in any way, so it draws the noise itself.
+        # # A rule from outside nfa may use its noise in any way, so the rule draws the noise itself.
         own = not self.known.from_outside
         noise_last = own and self.known.noise_on_sum and self.adds_noise_last(net, given)
         total: tuple[list, list] | None = None
@@ -153,9 +154,9 @@ class InParts:
 
     @property
     def _draws_by_example(self) -> bool:
-        """Whether a part can draw.
+        """Whether the call of the rule on a part can draw random values.
 
-        The projection of a rule of nfa draws if a run has replaced the rule's own projection.
+        A projection can draw random values only if the run has replaced the default projection of a rule of nfa.
         """
         exact = not self.known.from_outside and "project" not in self.keywords
         return self.known.draws_by_example and not (exact and self.known.given.isdisjoint({"weigh", "add_normal_each"}))
@@ -163,7 +164,8 @@ class InParts:
     def adds_noise_last(self, net: Net, given: dict[str, Any]) -> bool:
         """Whether the rule's noise is added to its returned arrays, once to each, and nothing happens after it.
 
-        Then the noise can be added to the sum of the parts. This is tested once, with ones in place of the noise.
+        Then the noise can be added to the sum of the parts. The function calls the rule once, with ones in place of the
+        noise, to test this condition.
         """
         if self._noise_last is None:
             noisy: list[np.ndarray] = []
@@ -180,7 +182,7 @@ class InParts:
 
 
 def _places(direction: tuple[list, list], noise: list[tuple[np.ndarray, float]]) -> list[Noise]:
-    """The positions in a direction of the arrays that were to get noise, in the order of the rule."""
+    """The positions in a direction of the arrays to which the rule adds noise, in the order of these additions."""
     places = {id(array): (which, l) for which, arrays in enumerate(direction) for l, array in enumerate(arrays)}
     return [(*places[id(out)], std) for out, std in noise if id(out) in places]
 
@@ -195,12 +197,13 @@ def add(net: Net, total: tuple[list, list], direction: tuple[list, list]) -> Non
 def check_is_sum(
     rule: partial, known: RuleSpec, net: Net, x: np.ndarray, y: np.ndarray, streams: Callable[..., np.random.Generator]
 ) -> None:
-    """Raise ValueError unless the directions of the parts of a few examples add up to that of the whole.
+    """Raise ValueError unless the directions of parts of a few examples add up to the direction of all of them.
 
-    The function compares them without noise, and with marks in place of the noise. Marks are values that the place of a
-    call determines, times the standard deviation of the call. So a mark is missing or differs if noise is lost, drawn
-    for each part, or of a size that depends on the examples. The function takes two steps, because a rule may read from
-    its ``state`` the values of the previous step. Sums may differ by half of the digits of their dtype.
+    The function compares them without noise, and with marks in place of the noise. A mark is a value that depends on
+    the number of the call of ``add_normal``, times the standard deviation of this call. The comparison fails if noise
+    is lost, is drawn for each part, or has a size that depends on the examples. The function takes two steps, because a
+    rule may read the values of the previous step from its ``state``. The sums must agree in half of the digits of their
+    dtype.
 
     Parameters
     ----------
@@ -211,7 +214,7 @@ def check_is_sum(
     in_parts = InParts(rule, known, size=max(1, len(x) // 2))
     unset = known.setting("m") and rule.keywords.get("m", known.defaults.get("m")) is None
     m = {"m": len(x)} if unset else {}
-    unit: list[float] = []  # the first standard deviation, the unit of the marks
+    unit: list[float] = []  # the standard deviation of the first call, which is the unit of the marks
     for marked in (False, True) if known.noise_on_sum else (False,):
         states: list[dict] = [{"state": {}} if "state" in known.given else {} for _ in range(2)]
         for t in (1, 2):
@@ -232,7 +235,7 @@ def check_is_sum(
 
 
 class _Marks:
-    """A replacement of ``add_normal``. It adds nothing, or marks in units of the first standard deviation."""
+    """A replacement of ``add_normal`` that adds nothing, or marks in units of the first standard deviation."""
 
     def __init__(self, marked: bool, unit: list[float]) -> None:
         self.marked, self.unit, self.calls = marked, unit, 0
@@ -245,7 +248,7 @@ class _Marks:
 
 
 def of_all(shares: list, sizes: list[int]) -> Any:
-    """The share of a whole batch, or the list of shares, from those of parts of these sizes.
+    """The share of clipped rows of a whole batch (or a list of shares), from the shares of its parts and their sizes.
 
     >>> of_all([[0.5, 1.0], [0.0, 1.0]], [3, 1])
     [0.375, 1.0]

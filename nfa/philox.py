@@ -1,18 +1,18 @@
-"""Philox and normal samples from its key. The noise of seeded runs is a function of the key and the place.
+"""The generator Philox and normal samples from it. Each sample is a function of the key and of the entry's place.
 
-Philox passes tests of randomness, but it is not a cipher. Use it if the seed is known anyway. A run that needs secret
-noise uses `nfa.rounded.add_normal`.
+Seeded runs use this noise. Philox passes tests of randomness, but it is not a cipher. A run that needs secret noise
+uses `nfa.rounded.add_normal`.
 """
 
 import numpy as np
 
 from nfa.cipher import add_normal_each_keyed, add_normal_keyed, check_noise, first_entry
 
-LANES = 256  # counters that are processed together, called a tile; each gives four normals
+LANES = 256  # number of counters in a tile, which is processed at once; each counter gives four normals
 
 
 def philox(counter: np.ndarray, key: np.ndarray) -> np.ndarray:
-    """Four random words for each counter and a key, by Philox4x32-10 of Salmon et al. (2011), with ten rounds.
+    """Four random words for each counter, by Philox4x32-10 of Salmon et al. (2011), which has ten rounds.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def add_keyed(out: np.ndarray, std: float, key: np.ndarray, tile: int = 0, skip:
     key : (4,) uint32 array: the key of Philox, and the upper half of every counter
     tile : int, 0 <= tile < 2**32, the tile of the key's sequence in which out begins. A tile is ``4 LANES`` normals,
         and its counters are ``(lane, tile, key[2], key[3])``
-    skip : int, 0 <= skip < 4 LANES, number of normals of that tile before out's first
+    skip : int, 0 <= skip < 4 LANES, number of normals of this tile before the normal of out's first entry
 
     Returns
     -------
@@ -60,8 +60,8 @@ def add_keyed(out: np.ndarray, std: float, key: np.ndarray, tile: int = 0, skip:
     -----
     The method is that of Box and Muller (1958), with 32 bits for the radius, 30 for the angle in a quarter of the
     circle and 2 for the signs. No \|g\| exceeds sqrt(66 ln 2) = 6.77. A normal is beyond this bound with probability
-    1.3e-11. u is the float32 nearest to ``(word + 1/2) / 2**32``. Just below 1, u is a multiple of 2^-24. With
-    probability 2^-25 = 3e-8, u is exactly 1, and both normals are 0.
+    1.3e-11. u is the float32 nearest to ``(word + 1/2) / 2**32``. Just below 1, float32 has only the multiples of
+    2^-24. With probability 2^-25 = 3e-8, u is exactly 1, and both normals are 0.
     """
     size = 4 * LANES
     tiles = -(-(skip + len(out)) // size)
@@ -70,7 +70,8 @@ def add_keyed(out: np.ndarray, std: float, key: np.ndarray, tile: int = 0, skip:
     counter[1] = np.repeat(np.arange(tile, tile + tiles), LANES)
     counter[2:] = key[2:, None]
     words = philox(counter, key[:2])
-    a, b = words[::2], words[1::2]  # (2, tiles LANES), row 0 for a counter's first two normals, row 1 for the others
+    # (2, tiles LANES); row 0 gives a counter's first two normals, and row 1 the other two.
+    a, b = words[::2], words[1::2]
     u = (a.astype(np.float32) + np.float32(0.5)) * np.float32(2.0**-32)
     r = np.sqrt(-2 * np.log(u.astype(float)))
     v = np.pi / 2 * ((b >> 2) * 2.0**-30)
@@ -89,7 +90,8 @@ def add_normal(out: np.ndarray, std: float, rng: np.random.Generator) -> None:
 
     Parameters
     ----------
-    out : array of any shape. float64 has more digits than these normals, so for float64 this is `add_normal_keyed`
+    out : array of any shape. For float64, the function calls `nfa.cipher.add_normal_keyed`, whose normals have more
+        digits
     std : float >= 0; 0 draws nothing
     rng : numpy.random.Generator, used only for the key
 
@@ -104,12 +106,12 @@ def add_normal(out: np.ndarray, std: float, rng: np.random.Generator) -> None:
 
 
 def add_normal_each(out: np.ndarray, std: float, rng: np.random.Generator) -> None:
-    """`add_normal` for one part of a batch. out begins in the key's sequence where the part begins in the batch.
+    """`add_normal` for one part of a batch. The part's place in the batch is its place in the key's sequence.
 
     Parameters
     ----------
-    out : array (k, ...), one row for each example. For float64, this is `nfa.cipher.add_normal_each_keyed`
-    std, rng : as for `add_normal`. The part's first example has the place ``rng.first``, or 0 if there is none
+    out : array (k, ...), one row for each example. For float64, the function calls `nfa.cipher.add_normal_each_keyed`
+    std, rng : as for `add_normal`. The part's first example has the place ``rng.first``, or 0 if rng has no ``first``
 
     Raises
     ------
@@ -117,7 +119,8 @@ def add_normal_each(out: np.ndarray, std: float, rng: np.random.Generator) -> No
 
     Notes
     -----
-    Guarantee: with the same state of rng, the rows of a part are bitwise identical with these rows of the whole batch.
+    Guarantee: with the same state of rng, the noise of an example is bitwise identical in a part and in the whole
+    batch.
     """
     if out.dtype == np.float64:
         add_normal_each_keyed(out, std, rng)
@@ -126,7 +129,7 @@ def add_normal_each(out: np.ndarray, std: float, rng: np.random.Generator) -> No
 
 
 def _add_from(first: int, out: np.ndarray, std: float, rng: np.random.Generator) -> None:
-    """Add the values of a fresh key's sequence, from its entry ``first`` on, in float32."""
+    """Add float32 noise from the sequence of a fresh key, beginning at the entry ``first`` of this sequence."""
     if out.dtype != np.float32:
         raise ValueError(f"noise can only be added to a float32 or float64 array, got {out.dtype}")
     check_noise(std, out.dtype)

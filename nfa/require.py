@@ -1,4 +1,4 @@
-"""Range checks, one line each: ``require.positive(sigma=sigma)`` raises ValueError unless sigma is in range.
+"""Range checks in one line. For example, ``require.positive(sigma=sigma)`` raises ValueError unless sigma > 0.
 
 The keyword is the name of the number in the message. One call can check several numbers, in the given order:
 
@@ -7,8 +7,8 @@ The keyword is the name of the number in the message. One call can check several
 Traceback (most recent call last):
 ValueError: tau_B must be positive and finite, got -1.0
 
-A name that is not an identifier is passed as ``positive(**{"the learning rate gamma": gamma})``. NaN is in no range. A
-check takes single numbers (`finite` and `pairs` take arrays) and returns nothing. It changes no argument and no type.
+A name that is not an identifier is passed as ``positive(**{"the learning rate gamma": gamma})``. NaN is outside every
+range. A check takes single numbers (`finite` and `pairs` take arrays), changes nothing and returns nothing.
 
 This module has the checks that many modules use. A check that belongs to a subject is in the module of this subject.
 For example, `nfa.privacy.divergences.check_order` checks the order of a Renyi divergence. A check that is used once is
@@ -78,7 +78,7 @@ def at_least(least: float, /, **numbers: float) -> None:
 
 
 def within(interval: Interval, /, **numbers: float) -> None:
-    """Raise ValueError unless every number is in the given interval within [0, 1], as a probability, a rate or a share.
+    """Raise ValueError unless every number is in an interval from 0 to 1, as a probability, a rate or a share must be.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def integer(least: int, /, **numbers: float) -> None:
 
 
 def whole(least: int, /, **numbers: int) -> None:
-    """Raise ValueError unless every number is of an integer type, as needed for the size of an array, and >= `least`.
+    """Raise ValueError unless every number has an integer type, as the size of an array must, and is at least `least`.
 
     Examples
     --------
@@ -158,7 +158,7 @@ def pairs(x: np.ndarray, y: np.ndarray) -> None:
 
 
 def normaliser(m: float, /, *, rule: str, optional: bool = False) -> None:
-    """Raise ValueError unless m, the divisor of a rule's sum over examples, is above 0 and a number of examples.
+    """Raise ValueError unless m, the divisor of a rule's sum over examples, is a possible number of examples above 0.
 
     Parameters
     ----------
@@ -182,8 +182,8 @@ def normaliser(m: float, /, *, rule: str, optional: bool = False) -> None:
 def meant(name: str, known: Iterable[str], what: str = "") -> str:
     """The end of a message about an unknown name, with the known names that are close to it; "" if none is close.
 
-    Case and signs other than letters and digits do not matter. For a name such as ``lee2020:fig2``, the part after the
-    colon is compared with the parts of the same paper. This part may also be given alone.
+    Case and characters other than letters and digits do not matter. In a name such as ``lee2020:fig2``, the text after
+    the colon is compared with that of the paper's known names. This text may also be given alone.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ def meant(name: str, known: Iterable[str], what: str = "") -> str:
 
 
 def path_meant(path: os.PathLike[str], ends: Collection[str] = ("",)) -> str:
-    """`meant` for a missing path, with names in its folder that have one of the ends; "" if the folder is missing."""
+    """`meant` for a missing path: similar names in its folder with one of the endings, or "" without a folder."""
     folder, name = os.path.split(path)
     try:
         known = sorted(one for one in os.listdir(folder or ".") if one.lower().endswith(tuple(ends)))

@@ -2,19 +2,19 @@ r"""Noise on a public grid, with exactly the law of a rounded Gaussian. Secure r
 
 The set of possible results of a float64 sum of a value and noise depends on the value, so the result can reveal the
 value. See Mironov, On significance of the least significant bits for differential privacy, CCS 2012. Also, noise from
-finitely many random bits has a largest value, but a Gaussian has none. This module avoids both problems:
+finitely many random bits has a largest value, but a Gaussian has none. This module avoids these two problems:
 
 1. The value is rounded to an integer s, in units of a public power of two g (`unit`).
 2. The noise is the integer round(Z), where Z is a real Gaussian of standard deviation std / g.
-3. The result is g (s + round(Z)), and float64 holds it without rounding.
+3. The result is g (s + round(Z)), and float64 represents this number exactly.
 
 Because s is an integer, s + round(Z) = round(s + Z), except for a tie, which has probability 0. So the result is a
-function of s + Z. This sum is the Gaussian mechanism in real arithmetic. Every guarantee of that mechanism holds for
-the result.
+function of s + Z. In real arithmetic, s + Z is the output of the Gaussian mechanism. So every guarantee of the Gaussian
+mechanism holds for the result.
 
 Z is a function of two uniform real numbers (Box and Muller). A uniform real number is a sequence of random bits. We
-draw 64 bits of each number and compute in float64, with a known error bound. Nearly always, only one integer is
-possible. Otherwise `by_intervals` computes in integers, with an interval for the result, and draws more bits until only
+draw 64 bits of each number and compute Z in float64, with a known error bound. Nearly always, round(Z) can be only one
+integer. Otherwise `by_intervals` computes in integers, with an interval that contains Z, and draws more bits until only
 one integer is possible.
 """
 
@@ -28,16 +28,15 @@ import numpy as np
 from nfa import require
 from nfa.cipher import LANES, chacha20
 
-PAIRS = 4 * LANES  # pairs of normals in a group, which come from LANES blocks of the cipher
+PAIRS = 4 * LANES  # number of pairs of normals in a group; a group is LANES blocks of the cipher
 LARGEST_SUM = 2.0**51  # in units; sums are clamped to this size
 LARGEST = 2**53  # in units; results are clamped to this size
 LARGEST_SCALE = 2.0**40  # largest std / unit that `add_normal` accepts
-# The blocks of the cipher with more bits of pair i have the counters MORE + (i << 20), ... No other counter is so
-# large.
+# # The blocks with further bits of pair i have the counters MORE + (i << 20), ... All other counters are smaller.
 MORE = 1 << 62
 
-EDGE = 2.0**-19  # if u or 1 - u is smaller, the bits that are not drawn may change the result too much
-ERROR = 2.0**-45  # ERROR scale (1 + r) bounds the error of `quick`, with a factor of more than 10 to spare
+EDGE = 2.0**-19  # if u or 1 - u is smaller, further bits of u could change the result by more than ERROR allows
+ERROR = 2.0**-45  # ERROR scale (1 + r) is more than ten times the proved bound on the error of `quick`
 ATANH = [4 / (2 * k + 1) for k in range(10)]  # 4 atanh(x) = sum_k ATANH[k] x^(2k + 1)
 SIN = [(-1) ** k / math.factorial(2 * k + 1) for k in range(8)]
 COS = [(-1) ** k / math.factorial(2 * k) for k in range(9)]
@@ -45,7 +44,7 @@ LOG_2, TURN, SQRT_HALF = math.log(2), 2 * math.pi, math.sqrt(0.5)
 
 
 def unit(sensitivity: float, std: float, d: int) -> float:
-    r"""The unit g of the grid: a power of two, and a function of only three public numbers.
+    r"""The unit g of the grid. It is a power of two and a function of only three public numbers.
 
     Source: [ours:rounded-gaussian]
 
@@ -67,8 +66,9 @@ def unit(sensitivity: float, std: float, d: int) -> float:
 
     Notes
     -----
-    Rounding moves a coordinate by at most g / 2, and so a vector of d coordinates by at most g sqrt(d) / 2. Both sums
-    of two neighbouring data sets are rounded. So the l2 sensitivity of the rounded sum is at most S + g sqrt(d).
+    Rounding changes a coordinate by at most g / 2, and so a vector of d coordinates by at most g sqrt(d) / 2. The sums
+    of the two neighbouring data sets are both rounded. So the l2 sensitivity of the rounded sum is at most S + g
+    sqrt(d).
 
     If sigma sqrt(d) <= 2^21 S, this increases the sensitivity by at most 2^-14 S. With more noise, g is at least 2^-36
     sigma, so that std / g is at most 2^36. Then g sqrt(d) is below 2^-35 sigma sqrt(d).
@@ -116,7 +116,7 @@ def add_normal(out: np.ndarray, std: float, rng: np.random.Generator, *, unit: f
 
     Raises
     ------
-    ValueError : if std or the unit is out of range, if std / unit has no float64, or if out has another dtype or NaN
+    ValueError : if std or the unit is out of range, if std / unit has no float64, or if out is not float64 or has NaN
 
     Notes
     -----
@@ -124,14 +124,15 @@ def add_normal(out: np.ndarray, std: float, rng: np.random.Generator, *, unit: f
     have exactly the law of a rounded Gaussian, tails included. Every entry is g times an integer, without rounding, and
     no 0 is -0.
 
-    **Privacy.** Let x and x' be two values of out with ||x - x'|| <= S, and let rho be the map to s. Clamping is
-    1-Lipschitz. Rounding then moves a coordinate by at most 1/2. So g ||rho(x) - rho(x')|| <= S + g sqrt(d) for d
-    coordinates. For an integer s and a real Z that is no tie, s + round(Z) = round(s + Z). A tie has probability 0.
-    Hence the result is, almost surely, a function of g s + g Z. This is the Gaussian mechanism with standard deviation
-    std on a value of sensitivity S + g sqrt(d). A function of a mechanism's output has the privacy of the mechanism.
+    **Privacy.** Let x and x' be two values of out with ||x - x'|| <= S, and let rho be the function that maps out to s.
+    Clamping is 1-Lipschitz. Rounding then changes a coordinate by at most 1/2. So g ||rho(x) - rho(x')|| <= S + g
+    sqrt(d) for d coordinates. For an integer s and a real Z that is no tie, s + round(Z) = round(s + Z). A tie has
+    probability 0. Hence the result is, almost surely, a function of g s + g Z. This is the Gaussian mechanism with
+    standard deviation std on a value of sensitivity S + g sqrt(d). A function of a mechanism's output has the privacy
+    of the mechanism.
 
     The noise is a function of the key, and the key is as secret as the generator. Some entries need more than 64 bits.
-    Their number, and so the running time, depends on the key and on std / g, but not on out.
+    The number of these entries, and so the running time, depends on the key and on std / g, but not on out.
     """
     check(out, std, unit)
     key = rng.integers(2**32, size=8, dtype=np.uint32) if std > 0 else np.zeros(8, np.uint32)
@@ -161,7 +162,7 @@ def add_keyed(out: np.ndarray, std: float, key: np.ndarray, group: int = 0, *, u
     out : (n,) float64 array
     std, unit : as for `add_normal`, not checked
     key : (8,) uint32 array
-    group : int >= 0, the group of the key's sequence in which out begins: PAIRS cosines, then PAIRS sines
+    group : int >= 0, the group of the key's sequence in which out begins. A group has PAIRS cosines, then PAIRS sines
 
     Returns
     -------
@@ -187,7 +188,7 @@ def add_keyed(out: np.ndarray, std: float, key: np.ndarray, group: int = 0, *, u
 
 
 def on_grid(out: np.ndarray, unit: float) -> np.ndarray:
-    """The entries in units, clamped to +-2^51 and rounded to integers. Ties become even, and 0 has no sign.
+    """The entries in units, clamped to +-2^51 and rounded to integers (ties to even integers). -0 becomes 0.
 
     Raises ValueError if an entry is NaN.
     """
@@ -200,7 +201,7 @@ def on_grid(out: np.ndarray, unit: float) -> np.ndarray:
 def add_exactly(
     s: float, unit: float, scale: float, key: np.ndarray, group: int, i: int, blocks: Callable = chacha20
 ) -> float:
-    """unit (s + round(Z)) for the entry i of an array that begins in a group, by `by_intervals`.
+    """unit (s + round(Z)) for the entry i of an array that begins in the given group. `by_intervals` computes round(Z).
 
     Parameters
     ----------
@@ -215,7 +216,7 @@ def add_exactly(
 
 
 def bits_of_pair(blocks: Callable, key: np.ndarray, pair: int, more: int) -> tuple[int, int, int]:
-    """The first 64 + 256 more bits of a pair's two uniform numbers.
+    """The first 64 + 256 ``more`` bits of each of the two uniform numbers of a pair.
 
     Parameters
     ----------
@@ -239,7 +240,7 @@ def bits_of_pair(blocks: Callable, key: np.ndarray, pair: int, more: int) -> tup
 
 
 def quick(words: np.ndarray, scale: float) -> tuple[np.ndarray, np.ndarray]:
-    r"""Rounded normals from a cipher's blocks, in float64, and a mark for the values that are certain.
+    r"""Rounded normals from blocks of the cipher, computed in float64, and whether each of these values is certain.
 
     Source: [ours:rounded-gaussian]
 
@@ -247,43 +248,46 @@ def quick(words: np.ndarray, scale: float) -> tuple[np.ndarray, np.ndarray]:
 
     Parameters
     ----------
-    words : (16, n) uint32 array. Rows 0 to 3 begin u, and rows 4 to 7 continue it. Rows 8 to 15 are the same for v
+    words : (16, n) uint32 array. Rows 0 to 3 have the first bits of u, and rows 4 to 7 the next bits. Rows 8 to 15 do
+        the same for v
     scale : float > 0, at most 2^40: sigma
 
     Returns
     -------
     k : (8, n) float64 array of integers, four rows of cosines and four of sines
-    certain : (8, n) bool array. If an entry is True, that of k is round(Z) for any bits that follow those of the words
+    certain : (8, n) bool array. If an entry is True, the same entry of k is round(Z), whatever bits follow
 
     Notes
     -----
     **Error.** Let e = 2^-53. The relative error of each operation and each constant is at most e, whether or not
-    products are fused with additions. The errors below are upper bounds. They are rounded up, so that they cover
-    products of errors. U and V are the uniform numbers with all their bits, and L = -2 ln U = r^2.
+    products are fused with additions. "The error" means an upper bound of the error. The numbers are rounded up, so
+    that they include products of errors. U and V are the uniform numbers with all their bits, and L = -2 ln U = r^2.
 
-    1. The error of ``u`` is e U + 2^-64, and that of ``rest`` is e (1 - U) + 2^-64. The last summand is for the bits
-       that follow.
-    2. If u < 3/4, ``m - 1`` is exact, and the error of u moves L by 2 e + 2^-63 / U. If u >= 3/4, the error of rest
-       moves L by (8/3) (e (1 - U) + 2^-64), which is at most 1.4 e L + 2^-62.
+    1. The error of ``u`` is e U + 2^-64, and that of ``rest`` is e (1 - U) + 2^-64. The summand 2^-64 is the effect of
+       the bits that follow.
+    2. If u < 3/4, ``m - 1`` is exact, and the error of u changes L by 2 e + 2^-63 / U. If u >= 3/4, the error of rest
+       changes L by (8/3) (e (1 - U) + 2^-64), which is at most 1.4 e L + 2^-62.
     3. The relative error of the quotient ``x`` is 2 e. The square of x is below .0295, and its relative error is 5 e.
        Ten terms of the series of 4 atanh leave out .22 e of the series. A sum of Horner's rule has a relative error h
        with h <= .0295 (h + 6 e) + 2 e, so h < 2.3 e. The last sum has the relative error 1.3 e, because 4 is exact. So
        the relative error of x times the series is 4.6 e.
     4. If u >= 3/4, the exponent is 0, and the computation of L has the error 5.6 e L. Otherwise L >= .575, the series
-       is at most .694, and the exponent's part is at most L + .694. Their error is e (2 L + 1.4 + 3.2 + L) < 11 e L.
-       The 2 e of point 2 are at most 3.5 e L.
-    5. So the error of L is 14.5 e L + 2^-63 / U or, if u >= 3/4, 7 e L + 2^-62. The root halves this error and divides
-       it by r. For U >= 2^-19, 2^-64 / (U r) is at most 2^-49.9 (1 + r). The reason is that the logarithm of their
-       quotient is convex in r, so the quotient is largest at an end. For 1 - U >= 2^-19, r >= 2^-9, and 2^-63 / r is at
-       most 2^-54. So the error of ``r``, with its own rounding, is 8.3 e r + 2^-49.9 (1 + r).
-    6. ``t`` is at most pi / 4, and its error is 3 e t + 2 pi 2^-64 < 2.4 e. Eight and nine terms leave out .43 e and
-       .02 e. The errors of Horner's rule are 1.9 e and 2.1 e. So the error of the sine and of the cosine is 4.8 e.
-    7. With two more products, the error is scale r (8.3 + 4.8 + 2) e + scale 2^-49.9 (1 + r). This is below 2^-48.5
-       scale (1 + r).
+       is at most .694, and the exponent's part is at most L + .694. The error of the series and this part is e (2 L +
+       1.4 + 3.2 + L) < 11 e L. The summand 2 e of point 2 is at most 3.5 e L.
+    5. So the error of L is 14.5 e L + 2^-63 / U or, if u >= 3/4, 7 e L + 2^-62. The square root halves this error and
+       divides it by r. For U >= 2^-19, 2^-64 / (U r) is at most 2^-49.9 (1 + r). The reason is that the logarithm of
+       the quotient of these two terms is convex in r. So the quotient is largest at an end of the interval. For 1 - U
+       >= 2^-19, r >= 2^-9, and 2^-63 / r is at most 2^-54. So the error of ``r``, including the rounding of the square
+       root, is 8.3 e r + 2^-49.9 (1 + r).
+    6. ``t`` is at most pi / 4, and its error is 3 e t + 2 pi 2^-64 < 2.4 e. The remainders of the two series, after
+       eight and nine terms, are .43 e and .02 e. The errors of Horner's rule are 1.9 e and 2.1 e. So the error of the
+       sine and of the cosine is 4.8 e.
+    7. After two more products, the error of Z is scale r (8.3 + 4.8 + 2) e + scale 2^-49.9 (1 + r). This is below
+       2^-48.5 scale (1 + r).
 
-    ERROR is 2^-45, more than ten times 2^-48.5. So k is certain if the distance of z from every half-integer is at
-    least ERROR scale (1 + r). The share of values that are not certain is about 2^-18 + 2^-42.8 scale. For a scale of
-    2^23, it is 5e-6.
+    ERROR is 2^-45, which is more than ten times 2^-48.5. So k is certain if the distance of z from every half-integer
+    is at least ERROR scale (1 + r). The share of values that are not certain is about 2^-18 + 2^-42.8 scale. For a
+    scale of 2^23, it is 5e-6.
     """
     a, b, c, d = words.reshape(4, 4, -1)  # (4, 4, n)
     u = a * 2.0**-32 + b * 2.0**-64
@@ -314,19 +318,19 @@ def _series(coefficients: list[float], x: np.ndarray) -> np.ndarray:
 
 
 def by_intervals(scale: float, digits: Callable[[int], tuple[int, int, int]], sine: bool) -> int:
-    """round(Z) for the normal Z of two uniform numbers, computed in integers, from as many bits as needed.
+    """round(Z) for a normal Z of two uniform numbers, computed with integers and with as many bits as needed.
 
     Source: [ours:rounded-gaussian]
 
     Parameters
     ----------
     scale : float > 0, the standard deviation of Z
-    digits : function more -> (u, v, bits), as `bits_of_pair`
+    digits : function more -> (u, v, bits), whose result is that of `bits_of_pair`
     sine : bool, whether Z is the second normal of the pair
 
     Returns
     -------
-    k : int, exact. It has no largest value
+    k : int, exact. The range of k is not bounded
     """
     more = 0
     while True:
@@ -367,9 +371,9 @@ def normal_bounds(scale: float, u: int, v: int, bits: int) -> tuple[int, float]:
 
 
 def _minus_2_log(u: int, bits: int, p: int) -> tuple[int, int]:
-    r"""Bounds of 2^p times -2 ln U, for every U in [u, u + 1] / 2^bits with u >= 1.
+    r"""Lower and upper bound of 2^p times -2 ln U, for every U in [u, u + 1] / 2^bits with u >= 1.
 
-    Let u / 2^bits = f / 2^n with 1/2 <= f < 1, and c an odd integer with |64 f - c| <= 1. Then
+    Let u / 2^bits = f / 2^n with 1/2 <= f < 1, and let c be an odd integer with |64 f - c| <= 1. Then
 
     .. math:: -2 \ln(u / 2^{bits}) = 2 n \ln 2 - 2 \ln(c / 64) - 4 \, \mathrm{atanh} \frac{64 f - c}{64 f + c}
 
@@ -393,8 +397,8 @@ def _atanh(a: int, b: int, p: int) -> int:
     """2^p times atanh(a / b), with an error of at most 2 p, for |a / b| <= 1/3 and p >= 64.
 
     The error of ``x`` is below 1, and that of ``square`` is below 2. Then the error of ``power`` is below 2, because
-    2/9 + 2/3 + 1 < 2. The error of a term is below 3. There are at most p / 3 + 1 terms, and the rest of the series is
-    below 1.
+    2/9 + 2/3 + 1 < 2. The error of a term is below 3. There are at most p / 3 + 1 terms, and the remainder of the
+    series is below 1.
     """
     x = power = (abs(a) << p) // b
     square, total, k = x * x >> p, 0, 1
@@ -423,11 +427,11 @@ def _arctan(b: int, p: int) -> int:
 
 
 def _cos_of_turn(v: int, bits: int, p: int) -> tuple[int, int]:
-    """Bounds of 2^p times cos(2 pi V), for every V in [v, v + 1] / 2^bits.
+    """Lower and upper bound of 2^p times cos(2 pi V), for every V in [v, v + 1] / 2^bits.
 
-    ``t`` is at most 1/8 of a turn, and its error is at most 10 p + 1. ``power`` is less than a third of the ``power``
-    before, and its error is below 3, because 3/3 + 1/2 + 1 < 3. So there are at most p terms, and the error of the sum
-    is 3 p + 2.
+    ``t`` is at most 1/8 of a turn, and its error is at most 10 p + 1. Each value of ``power`` is less than a third of
+    the previous value, and its error is below 3, because 3/3 + 1/2 + 1 < 3. So there are at most p terms, and the error
+    of the sum is 3 p + 2.
     """
     quarter = (v + (1 << bits - 3)) >> bits - 2
     t = (v - (quarter << bits - 2)) * 2 * _pi(p) >> bits

@@ -1,6 +1,6 @@
-"""Sampling of batches. Each scheme has a class, because a theorem of an accountant holds for only one scheme.
+"""Sampling of batches. Each scheme has a class, because each theorem of an accountant holds for one scheme only.
 
-A class declares all facts about its scheme that other modules need (see `Sampler`). `SAMPLERS` collects the classes of
+A class declares all facts about its scheme that other modules need (see `Sampler`). `SAMPLERS` lists the classes of
 this file. ``at(t)`` is a function of the step t = 1, 2, ... and of the streams, so a resumed run gets the same batches.
 """
 
@@ -16,7 +16,8 @@ from nfa import require
 StreamsLike = Callable[[str, int], np.random.Generator]
 
 
-LEAST_RATE = 2.0**-30  # the least rate of Poisson batches, because the probabilities are multiples of 2^-53
+# The smallest rate of Poisson batches. Probabilities are multiples of 2^-53, so a smaller rate would lose digits.
+LEAST_RATE = 2.0**-30
 
 
 def __getattr__(name: str) -> object:
@@ -31,8 +32,9 @@ def __getattr__(name: str) -> object:
 def most_records(N: int) -> int:
     """The largest number of training records in a secure run: max(2^20, 2 N), for the public number N.
 
-    Neighbours under add-remove have n and n + 1 records, and neither n is public. So a bound on all n must be public.
-    Rounding bounds that depend on the number of terms of a sum are proved up to this number.
+    Neighbours under add-remove have n and n + 1 records, so the number of training records is not public. But an upper
+    bound on this number must be public. Rounding bounds that depend on the number of terms of a sum are proved for sums
+    of at most so many terms.
 
     Examples
     --------
@@ -43,12 +45,12 @@ def most_records(N: int) -> int:
 
 
 class Rows:
-    """Rows of an array that are copied only when they are used, for a batch that is processed in parts.
+    """Some rows of an array. They are copied only when they are used, because a batch may be processed in parts.
 
     Parameters
     ----------
     array : the array of the rows
-    chosen : (k,) array, numbers of the rows
+    chosen : (k,) array, indices of the rows
 
     Examples
     --------
@@ -68,21 +70,22 @@ class Rows:
 
 
 class Sampler:
-    """The common part of the schemes, with the checked data and `at`. Each class declares the facts about its scheme.
+    """Base class of the schemes, with the checked data and `at`. Each subclass declares the facts about its scheme.
 
     Attributes
     ----------
-    scheme : its name, in settings, records and theorems
-    batches : name of its batches in a sentence
+    scheme : name of the scheme in settings, in records of runs and in theorems
+    batches : name of the scheme's batches in a sentence
     does : description of one step in reports
     batch_is : meaning of the batch size under this scheme, for the help; "" if it is the size of every batch
     options : settings that only this scheme takes, with their meanings
     all_records : whether every record is in every batch. Then the scheme has no batch size, and its rate is 1
     size_varies : whether the size of a batch is random. Then a private rule divides by the expected size
-    reads_n : whether the batches of the other records change if the file has one record more. No theorem counts such
-        batches under an adjacency of `nfa.mechanism.NUMBER_DIFFERS`. If False, a public number of records is enough
-    once_an_epoch : whether a record is in at most one batch of an epoch. A session of an interrupted run begins a fresh
-        epoch, in which the record can occur again. If False, a record can occur at every step
+    reads_n : whether one more record in the file changes which of the other records are in the batches. No theorem
+        covers such batches under an adjacency of `nfa.mechanism.NUMBER_DIFFERS`. If False, the scheme needs only a
+        public number of records
+    once_an_epoch : whether a record is in at most one batch of an epoch. Each session of an interrupted run begins a
+        fresh epoch, in which the record can occur again. If False, a record can occur at every step
     theorems : the module of `nfa.privacy` with the theorems for this scheme in its COVERAGE; "" if there are none
     refused : if no theorem covers the scheme, the ledger id and the sentence of the refusal
     rate : the probability that a record is in a batch
@@ -117,9 +120,9 @@ class Sampler:
     ) -> Self:
         """The sampler of a run with this batch size and number of epochs.
 
-        `options` has the options that the class declares.
+        `options` contains the options that the class declares.
 
-        A scheme that does not read n also gets `records`, the public number of records in place of n.
+        A scheme with `reads_n` False also gets `records`, the public number of records that replaces n.
 
         Raises ValueError if the settings do not fit the number of records.
         """
@@ -136,13 +139,12 @@ class Sampler:
     def steps_of_epoch(cls, batch: int, n: int, **options: Any) -> int:
         """The steps of an epoch of n records with this batch size, as `of_run` passes them to a sampler.
 
-        All computations of steps from epochs use this function: a run, the noise for a target epsilon, and
-        ``nfa epsilon``.
+        A run, the noise for a target epsilon and ``nfa epsilon`` all use this function to compute steps from epochs.
         """
         raise NotImplementedError
 
     def indices(self, t: int) -> np.ndarray:
-        """Record numbers of the batch of step t >= 1."""
+        """Indices of the records in the batch of step t >= 1."""
         raise NotImplementedError
 
     def at(self, t: int) -> tuple[np.ndarray, np.ndarray]:
@@ -153,7 +155,7 @@ class Sampler:
     def rows(self, t: int) -> tuple[Rows, Rows]:
         """The batch (x, y) of step t >= 1, without copying it.
 
-        The last batch is cached, because secure streams do not repeat its draws.
+        The last batch is cached, because secure streams cannot draw the same batch twice.
         """
         if t < 1:
             raise ValueError(f"the step t must be at least 1, got t={t}")
@@ -163,7 +165,7 @@ class Sampler:
         return Rows(self.x, chosen), Rows(self.y, chosen)
 
     def recorded(self, steps: int) -> dict[str, Any]:
-        """The facts about the batches of the steps 1 to `steps` for a record, by name. Most schemes have none."""
+        """The facts about the batches of steps 1 to `steps` in the run's record, by name. Most schemes have none."""
         return {}
 
 
@@ -196,7 +198,7 @@ class Full(Sampler):
     def of_run(
         cls, x: np.ndarray, y: np.ndarray, streams: StreamsLike, *, batch: int, epochs: int, **options: Any
     ) -> Self:
-        """The sampler of a run. It does not use streams, batch size and the number of records."""
+        """The sampler of a run. It ignores the streams, the batch size and the number of epochs."""
         return cls(x, y)
 
     @classmethod
@@ -294,7 +296,7 @@ class Poisson(Sampler):
 
     Notes
     -----
-    The public normaliser of a private rule is the expected batch size q n, never the actual size.
+    The public normaliser of a private rule is the expected batch size q n, not the actual size.
     """
 
     scheme = "poisson"
@@ -327,7 +329,7 @@ class Poisson(Sampler):
         records: int | None = None,
         **options: Any,
     ) -> Self:
-        """The sampler of a run with batches of this expected size, for the public number of records.
+        """The sampler of a run whose batches have the expected size `batch`, if the number of records is `records`.
 
         Source: [ours:public-number]
         """
@@ -346,10 +348,10 @@ class Poisson(Sampler):
 
 
 def coin(q: float) -> float:
-    """The largest multiple of 2^-53 that is at most q. A uniform value is below it with a probability of at most q.
+    """The largest multiple of 2^-53 that is at most q. A uniform value is below the result with probability at most q.
 
-    A generator's uniform values are multiples of 2^-53. If q is no such multiple, one more value is below q than below
-    the result.
+    A generator's uniform values are multiples of 2^-53. If q is not a multiple of 2^-53, a uniform value is below q
+    with a probability above q.
 
     Examples
     --------
@@ -381,15 +383,15 @@ class PoissonRejection(Poisson):
 
     Notes
     -----
-    No theorem on Poisson batches covers this scheme (see dpulr2024:thm1). In our reading, q and N_B are two numbers, as
-    in the text, although line 195 prints q = N_B / n.
+    No theorem on Poisson batches covers this scheme (see dpulr2024:thm1). We take q and N_B as two numbers, as in the
+    text, although line 195 prints q = N_B / n.
     """
 
     scheme = "poisson-rejection"
     batches = "Poisson batches with rejection"
     does = "every step draws Poisson batches until a batch has at least N_B records"
     batch_is = "the expected size before rejection"
-    reads_n = True  # whether a batch is large enough depends on the number of drawn records
+    reads_n = True  # one more record in the file can decide whether a batch is large enough
     options: ClassVar = {"N_B": "the smallest size of a batch"}
     theorems = ""
     refused = ("dpulr2024:thm1", "no theorem of nfa covers a scheme that draws a batch again if the batch is too small")
@@ -404,7 +406,7 @@ class PoissonRejection(Poisson):
         from scipy import stats
 
         self.N_B = N_B
-        self.acceptance = float(stats.binom.sf(N_B - 1, self.n, q))  # probability that a draw is large enough
+        self.acceptance = float(stats.binom.sf(N_B - 1, self.n, q))  # probability that a Poisson batch is large enough
         if self.acceptance < 1e-3:
             raise ValueError(
                 f"a Poisson batch from {self.n} records at the rate q = {q:g} has at least N_B = {N_B} records "
@@ -412,11 +414,11 @@ class PoissonRejection(Poisson):
             )
 
     def indices(self, t: int) -> np.ndarray:
-        """The records of the first draw that is large enough."""
+        """The records of the first Poisson batch that is large enough."""
         return self.draw(t)[0]
 
     def draw(self, t: int) -> tuple[np.ndarray, int]:
-        """The records of step t, and the number of draws that were needed."""
+        """The records of step t, and the number of batches that were drawn until one was accepted."""
         rng, tries = self.streams("batch", t), 0
         while True:
             tries += 1
@@ -425,12 +427,13 @@ class PoissonRejection(Poisson):
                 return chosen, tries
 
     def statistics(self, steps: int) -> dict[str, float]:
-        """Statistics of the rejection in the steps 1 to `steps` >= 1, for a record.
+        """Statistics of the rejection in the steps 1 to `steps` >= 1, for the record of a run.
 
         Returns
         -------
-        statistics : {"q", "N_B", "acceptance": probability that a draw is accepted, "draws": number of draws,
-            "accepted": share of the draws that were accepted, "mean_batch": mean number of records in a batch}
+        statistics : {"q", "N_B", "acceptance": probability that a batch is accepted, "draws": number of drawn batches,
+            "accepted": share of the drawn batches that were accepted, "mean_batch": mean number of records in an
+            accepted batch}
         """
         sizes, draws = 0, 0
         for t in range(1, steps + 1):
@@ -440,12 +443,12 @@ class PoissonRejection(Poisson):
         return told | {"accepted": steps / draws, "mean_batch": sizes / steps}
 
     def recorded(self, steps: int) -> dict[str, Any]:
-        """The `statistics` of rejection."""
+        """The `statistics` of the rejection."""
         return {"rejection": self.statistics(steps)}
 
 
 def records_per_pass(tau: float, n: int) -> int:
-    """floor(tau n), the number of records in a partial pass. A product just below k, by rounding, counts as k.
+    """floor(tau n), the number of records in a partial pass. If rounding makes tau n just less than k, the result is k.
 
     Source: [berthier2019:alg1.5]
 
@@ -467,7 +470,7 @@ def records_per_pass(tau: float, n: int) -> int:
 
 
 def number_of_passes(e: float, tau: float) -> int:
-    """e / tau, the number of partial passes after which the expected number of uses of a record is e.
+    """e / tau, the number of partial passes in which a record is used e times on average.
 
     Source: [berthier2019:alg1.3]
 
@@ -505,8 +508,8 @@ class PartialPasses(Sampler):
 
     Notes
     -----
-    A pass of one record is a draw with replacement. Its scheme is "without-replacement" with batches of one record. A
-    pass of all records has the scheme "epoch-partition". Only a pass between these two has a separate scheme.
+    If a pass has one record, every step draws one of all records, so the scheme is "without-replacement" with batches
+    of one record. If a pass has all records, the scheme is "epoch-partition". Otherwise the scheme is "partial-passes".
 
     Examples
     --------
@@ -538,7 +541,7 @@ class PartialPasses(Sampler):
     def of_run(
         cls, x: np.ndarray, y: np.ndarray, streams: StreamsLike, *, batch: int, epochs: int, **options: Any
     ) -> Self:
-        """The sampler of a run if its epochs / tau passes and the steps of an epoch are whole numbers."""
+        """The sampler of a run. The number of passes, epochs / tau, and the steps of an epoch must be whole numbers."""
         if batch != 1:
             raise ValueError(f"batch must be 1 for sampling {cls.scheme!r}, got {batch}")
         made, tau = cls(x, y, streams=streams, **options), options["tau"]
@@ -555,7 +558,7 @@ class PartialPasses(Sampler):
         return max(1, round(records_per_pass(options["tau"], n) / options["tau"]))
 
     def indices(self, t: int) -> np.ndarray:
-        """Record number (t - 1) mod k of the shuffle of pass (t - 1) // k."""
+        """The record at position (t - 1) mod k in the shuffle of pass (t - 1) // k."""
         i, j = divmod(t - 1, self.k)
         if self._shuffled[0] != i:
             self._shuffled = i, self.streams("batch", i).permutation(self.n)
@@ -573,7 +576,7 @@ OPTIONS = {name: scheme for scheme, one in SAMPLERS.items() for name in one.opti
 
 
 def batch_help(samplers: Mapping[str, type[Sampler]]) -> str:
-    """The meaning of the batch size of a run, under the schemes in which it is not the size of every batch."""
+    """The meaning of a run's batch size under the schemes in which the actual size of a batch can differ from it."""
     return ", ".join(f"{one.batch_is} under {scheme}" for scheme, one in samplers.items() if one.batch_is)
 
 

@@ -44,7 +44,7 @@ def train(
     batches : a sampler of `nfa.sampling`
     optimizer : an optimizer of `nfa.optim`
     streams : `nfa.noise.Streams`. The rule of step t draws from ``streams("noise", t)``
-    start : int >= 0, steps already done. Step t depends only on t and the streams
+    start : int >= 0, number of steps already done. The random values of step t depend only on t and the streams
     mechanism : the expected release of one step, from `nfa.rules.spec.released` for the bound rule; None if no epsilon
         is computed
 
@@ -55,9 +55,9 @@ def train(
     Raises
     ------
     ValueError : at the first step, if the scheme or rate of the batches is not that of the mechanism, or if the bound
-        rule states another mechanism
+        rule declares a mechanism that differs from the given one
     NoGuarantee : at the first step, if a mechanism is given and the rule has no guarantee
-    Diverged : if the direction of a step contains NaN or infinity. net keeps the parameters from before this step
+    Diverged : if the direction of a step contains NaN or infinity. The parameters of net are those before this step
 
     Examples
     --------
@@ -88,7 +88,7 @@ def train(
     while True:
         t += 1
         x, y = batches.at(t)
-        # Divergence is reported once, below, with step and layer.
+        # # A direction that is not finite raises Diverged below, with step and layer, so NumPy need not warn.
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             dW, db = rule(net, x, y, rng=streams("noise", t))
             for l in range(net.L, 0, -1):

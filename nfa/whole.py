@@ -9,16 +9,16 @@ from pathlib import Path
 
 
 def write_whole(path: str | os.PathLike, content: bytes) -> None:
-    """Write a file so that any reader, even after a crash, sees the old file or the new file, but no part of a file.
+    """Write a file so that any reader, even after a crash, sees either the old file or the whole new file.
 
     Parameters
     ----------
-    path : file to write, replaced atomically. Until then, ``path.part`` is next to it
+    path : file to write, replaced atomically. The content is first written to ``path.part``
     content : the whole content
 
     Raises
     ------
-    OSError : if it cannot be written, with the name of the file. An existing file is then left unchanged
+    OSError : if the file cannot be written. The error names the file, and an existing file is unchanged
     """
     path = Path(path)
     part = path.with_name(path.name + ".part")
@@ -33,17 +33,18 @@ def write_whole(path: str | os.PathLike, content: bytes) -> None:
             raise
         raise OSError(problem.errno, problem.strerror, os.fspath(path)) from problem
     finally:
-        with suppress(OSError):  # nothing there, or a folder that cannot be written, which is reported already
+        with suppress(OSError):  # no file, or the folder cannot be written, as the first error reports
             part.unlink()
 
 
 @contextmanager
 def whole_folder(path: Path) -> Iterator[Path]:
-    """A folder to fill. Its content is moved to its place only if the body ends without an error.
+    """A folder to fill. Its content is moved to ``path`` only if the body of the ``with`` statement raises no error.
 
     Parameters
     ----------
-    path : the place. A new folder appears at once, and an existing folder gets the new entries one by one
+    path : the final folder. A new folder appears with its whole content. An existing folder gets the new entries one by
+        one
 
     Yields
     ------
@@ -51,7 +52,7 @@ def whole_folder(path: Path) -> Iterator[Path]:
 
     Raises
     ------
-    OSError : if it cannot be written, with the final name of the file. No part is left
+    OSError : if a file cannot be written, with the file's final name. The temporary folder is deleted
     """
     there, parents = path.is_dir(), [parent for parent in path.parents if not parent.exists()]
     part = None
@@ -76,6 +77,6 @@ def whole_folder(path: Path) -> Iterator[Path]:
     finally:
         if part:
             shutil.rmtree(part, ignore_errors=True)
-        for parent in parents:  # new folders that are still empty, the innermost first
+        for parent in parents:  # remove new folders that are still empty, the innermost first
             with suppress(OSError):
                 parent.rmdir()

@@ -1,4 +1,4 @@
-"""Exact bounds on a probability, and on epsilon, from counted events, for every number of trials."""
+"""Bounds on a probability and on epsilon from counted events. They are valid for every number of trials."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from nfa import require
 
 
 def clopper_pearson(hits, trials: int, *, error: float) -> tuple[np.ndarray, np.ndarray]:
-    r"""Exact bounds on a probability from counted successes. Each is wrong with probability at most ``error``.
+    r"""Lower and upper bound on a probability from counted successes. Each fails with probability at most ``error``.
 
     .. math:: P(X \ge k \mid p = \text{low}) = \text{error}, \qquad P(X \le k \mid p = \text{high}) = \text{error}
 
@@ -29,7 +29,7 @@ def clopper_pearson(hits, trials: int, *, error: float) -> tuple[np.ndarray, np.
 
     Examples
     --------
-    Ten successes in ten trials: P(10 of 10) = p^10 is 1/1024 at p = 1/2.
+    For ten successes in ten trials, the lower bound is 1/2, because P(10 of 10) = p^10 is 1/1024 at p = 1/2.
 
     >>> low, high = clopper_pearson(10, 10, error=1 / 1024)
     >>> round(float(low), 12), float(high)
@@ -41,15 +41,15 @@ def clopper_pearson(hits, trials: int, *, error: float) -> tuple[np.ndarray, np.
     if k.size and not ((k >= 0) & (k <= n)).all():
         raise ValueError(f"hits must be between 0 and the {n} trials, got {k[~((k >= 0) & (k <= n))].flat[0]}")
     require.within("(0, 1)", error=error)
-    # As a function of p, P(X >= k) is the distribution function of Beta(k, n - k + 1). This law does not exist for
-    # k = 0 and k = n + 1.
+    # As a function of p, P(X >= k) is the distribution function of Beta(k, n - k + 1). For k = 0 and k = n + 1 there is
+    # no such Beta distribution.
     low = np.where(k == 0, 0.0, stats.beta.ppf(error, np.maximum(k, 1), n - np.maximum(k, 1) + 1))
     high = np.where(k == n, 1.0, stats.beta.isf(error, np.minimum(k, n - 1) + 1, n - np.minimum(k, n - 1)))
     return low[()], high[()]
 
 
 def epsilon_lower_bound(hits, trials: int | tuple[int, int], *, delta: float, confidence: float):
-    r"""Lower bound on epsilon from the counts of one event in each world.
+    r"""Lower bound on epsilon from the counts of one event in two worlds, which run the mechanism on D and on D'.
 
     .. math:: \max\Big(0,\; \log\frac{\underline{p_1} - \delta}{\overline{p_0}},\;
               \log\frac{1 - \overline{p_0} - \delta}{1 - \underline{p_1}}\Big)
@@ -75,9 +75,9 @@ def epsilon_lower_bound(hits, trials: int | tuple[int, int], *, delta: float, co
     Notes
     -----
     Guarantee: the bound is above the true epsilon with probability at most 1 - confidence. The function takes an upper
-    bound on p_0 and a lower bound on p_1, each wrong with probability at most (1 - confidence) / 2. These bounds imply
-    both inequalities. The first inequality is for the event (D' against D), and the second is for its complement (D
-    against D').
+    bound on p_0 and a lower bound on p_1, each wrong with probability at most (1 - confidence) / 2. With these bounds,
+    (epsilon, delta)-DP implies both inequalities. The first inequality is for the event, with D' compared to D. The
+    second is for the complement of the event, with D compared to D'.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def epsilon_lower_bound(hits, trials: int | tuple[int, int], *, delta: float, co
     p1_low, _ = clopper_pearson(k1, n[1], error=error)
     q0_low, _ = clopper_pearson(n[0] - k0, n[0], error=error)  # 1 - p0_high and 1 - p1_low, without cancellation
     _, q1_high = clopper_pearson(n[1] - k1, n[1], error=error)
-    with np.errstate(divide="ignore"):  # log 0 = -inf gives no bound, and then 0 is larger
+    with np.errstate(divide="ignore"):  # log 0 = -inf is no bound, and the maximum below is then 0
         event = np.log(np.maximum(p1_low - delta, 0) / p0_high)
         complement = np.log(np.maximum(q0_low - delta, 0) / q1_high)
     return np.maximum(np.maximum(event, complement), 0.0)[()]

@@ -1,8 +1,9 @@
-"""The audit of DP-SGD: the rule itself on its worst neighbours, compared with the accountant's epsilon.
+"""The audit of DP-SGD: games with the rule on its worst neighbours, compared with the accountant's epsilon.
 
 With two classes and a softmax, the error of a record is a multiple of (1, -1), and backpropagation is linear in the
-error. So a record and the same record with the other label have opposite gradients in all layers, for all weights. Both
-norms are above C. After the clip, the distance between the two gradients is 2 C, which is the sensitivity of the sum.
+error. So a record and the same record with the other label have opposite gradients in all layers, for all weights. The
+norm of each of the two gradients is above C. After the clip, the distance between the two gradients is 2 C, which is
+the sensitivity of the sum.
 """
 
 import math
@@ -24,10 +25,10 @@ from nfa.rules.dp_sgd import dp_sgd, mechanism
 
 NAME = "dp_sgd"
 SIZES, M, C = (4, 3, 2), 8, 0.01  # C is below the norm of each single layer's gradient
-SIGMA = 2 * C / M  # noise of one step: noise multiplier 1 if a record is replaced
-STEPS, LR = 3, 1.0  # of a short training; the noise of each step is sqrt(STEPS) times as large
+SIGMA = 2 * C / M  # std of the noise of one step; the noise multiplier is 1 under replace-one
+STEPS, LR = 3, 1.0  # settings of a short training; the noise of each step is sqrt(STEPS) SIGMA
 RATE, POISSON_SIGMA = 0.25, C / M
-FEWER = 20  # factor by which the number of trials is smaller if one trial is a training
+FEWER = 20  # we divide the number of trials by this factor if one trial is a whole training
 
 
 def worst_pair(adjacency: str, seed: int) -> tuple[Net, tuple, tuple]:
@@ -35,14 +36,15 @@ def worst_pair(adjacency: str, seed: int) -> tuple[Net, tuple, tuple]:
 
     Parameters
     ----------
-    adjacency : "replace-one", "add-remove" or "zero-out". Under "replace-one", the record has the other label in world
-        1. Under the other two, the record is missing in the sum of world 0
+    adjacency : "replace-one", "add-remove" or "zero-out". Under "replace-one", the record has another label in world 1.
+        Under "add-remove" and "zero-out", the record is missing in the sum of world 0
     seed : int >= 0; chooses weights and records
 
     Returns
     -------
     net : Net, 4-3-2, sigmoid
-    x, y : pairs of (8, 4) and (8, 2) arrays for world 0 and world 1; seven rows in the world without the record
+    x, y : pairs of (8, 4) and (8, 2) arrays for world 0 and world 1. In the world without the record, the arrays have
+        seven rows
     """
     streams = Streams(seed)
     net = mlp(SIZES, ops.sigmoid, rng=streams("init"))
@@ -56,7 +58,7 @@ def worst_pair(adjacency: str, seed: int) -> tuple[Net, tuple, tuple]:
 
 
 def games(settings: AuditOptions, rule: Callable = dp_sgd) -> list[GameSummary]:
-    """Two games on one step, one for each adjacency, a game on a training, and a game on Poisson batches.
+    """Four games: two on one step, one on a training, and one on a training with Poisson batches.
 
     Parameters
     ----------
@@ -75,7 +77,7 @@ def games(settings: AuditOptions, rule: Callable = dp_sgd) -> list[GameSummary]:
 def one_step(
     adjacency: str, settings: AuditOptions, rule: Callable = dp_sgd, *, trials: int, stream: int = 1
 ) -> GameSummary:
-    """The game on one step on all records."""
+    """The game on one step. The batch has all records."""
     net, x, y = worst_pair(adjacency, settings.seed)
     claimed, exact = _claims(adjacency, SIGMA, 1, settings.delta)
     pair = Pair(rule=partial(rule, net, C=C, m=M), x=x, y=y, sigma=SIGMA)
@@ -86,13 +88,13 @@ def one_step(
 
 
 def training(settings: AuditOptions, rule: Callable = dp_sgd, *, trials: int, stream: int = 3) -> GameSummary:
-    """The game on several steps on all records under replace-one. Each step updates the weights."""
+    """The game on several steps under replace-one. Every batch has all records, and each step updates the weights."""
     start, x, y = worst_pair("replace-one", settings.seed)
     sigma = math.sqrt(STEPS) * SIGMA
     claimed, exact = _claims("replace-one", sigma, STEPS, settings.delta)
 
     def run(world: int, rng: np.random.Generator) -> float:
-        """The sum over the steps of the release along the two noiseless directions at the current weights."""
+        """The score of a training: the sum of the projections of the steps' releases on the noiseless difference."""
         net, total = start.copy(), 0.0
         for _ in range(STEPS):
             pair = Pair(rule=partial(rule, net, C=C, m=M), x=x, y=y, sigma=sigma)
@@ -108,7 +110,7 @@ def training(settings: AuditOptions, rule: Callable = dp_sgd, *, trials: int, st
 
 
 def poisson_training(settings: AuditOptions, rule: Callable = dp_sgd, *, trials: int, stream: int = 4) -> GameSummary:
-    """The game on several steps on Poisson batches under add-remove. The bound holds for noise of any law.
+    """The game on several steps with Poisson batches under add-remove. The lower bound is valid for noise of any law.
 
     D has no record, and D' has one record. The score is the log likelihood ratio, which is the sum over the steps of
     log(1 - q + q exp((<g, f> - |f|^2 / 2) / sigma^2)). Here g is the release and f the noiseless direction of the
@@ -147,8 +149,8 @@ def poisson_training(settings: AuditOptions, rule: Callable = dp_sgd, *, trials:
 
 
 def audit(settings: AuditOptions) -> Report:
-    """The report of the four games. Its main result is the game on one step under replace-one."""
-    with threadpool_limits(1):  # more threads would slow down the many small products
+    """The report of the four games. The main result is that of the game on one step under replace-one."""
+    with threadpool_limits(1):  # because more threads would slow down the many small products
         summaries = games(settings)
     first = summaries[0]
     assert first.lower_bound is not None
@@ -182,7 +184,7 @@ TARGET = Target(
 
 
 def _claims(adjacency: str, sigma: float, steps: int, delta: float) -> tuple[float, float]:
-    """The accountant's epsilon of this number of steps on all records, and the exact epsilon."""
+    """The accountant's epsilon and the exact epsilon of this number of steps, if every batch has all records."""
     released = mechanism(C=C, m=M, sigma=sigma, adjacency=adjacency, sampling="none", sampling_rate=1.0)
     together = released.noise_multiplier / math.sqrt(steps)
     return (

@@ -1,16 +1,17 @@
-"""The distinguishing game: a lower bound, with confidence, on the epsilon of a mechanism that can run many times.
+"""The distinguishing game: a lower confidence bound on the epsilon of a mechanism that we can run many times.
 
-World 0 runs the mechanism on D, world 1 on a neighbour D'. If a statistic of the output reaches a threshold, we decide
-for world 1. The frequencies of this decision in the two worlds give a lower bound on epsilon. For every event,
-(epsilon, delta)-DP requires P_1(event) <= e^epsilon P_0(event) + delta, and the same with the worlds exchanged.
+World 0 runs the mechanism on D, and world 1 runs it on a neighbour D'. If a statistic of the output reaches a
+threshold, we decide for world 1. The frequencies of this decision in the two worlds give a lower bound on epsilon. For
+every event, (epsilon, delta)-DP requires P_1(event) <= e^epsilon P_0(event) + delta and P_0(event) <= e^epsilon
+P_1(event) + delta.
 
-Guaranteed: `play` returns a lower bound that is above the true epsilon with probability at most 1 - confidence. The
-true epsilon is the smallest epsilon for which the two worlds satisfy (epsilon, delta)-DP. So a true claim is refuted
-with at most this probability, for every mechanism and every statistic. The trials must be independent, and the
-threshold must not depend on the counted trials. If you play k games, each of them can fail with this probability.
+Guarantee: `play` returns a lower bound that is above the true epsilon with probability at most 1 - confidence. The true
+epsilon is the smallest epsilon for which the two worlds satisfy (epsilon, delta)-DP. So a true claim is refuted with
+probability at most 1 - confidence, for every mechanism and every statistic. The trials must be independent, and the
+threshold must not depend on the counted trials. If you play k games, each game can fail with this probability.
 
-Not guaranteed: a low bound proves nothing. The statistic, the pair of neighbours or the number of trials may be too
-weak. With n trials in each world, the bound is at most about log(n) nats.
+A low bound proves nothing. The statistic or the pair of neighbours may be badly chosen, or the number of trials too
+small. With n trials in each world, the bound is at most about log(n) nats.
 """
 
 import math
@@ -25,7 +26,7 @@ from nfa import require
 from nfa.audit.bounds import check_levels, check_trials, epsilon_lower_bound
 from nfa.audit.roc import auc as area
 
-MOST_THRESHOLDS = 500  # largest number of thresholds that are tried on the tuning trials
+MOST_THRESHOLDS = 500  # largest number of thresholds that we test on the tuning trials
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,10 +43,10 @@ class GameResult:
     hits : (k_0, k_1), the numbers of these trials that decided for world 1
     tuning : int, trials in each world that chose the threshold and were not counted; 0 if the threshold was given
     threshold : float
-    high_means : 1 if scores of at least the threshold decide for world 1, 0 if scores of at most the threshold decide
-        for world 1, None if both events were counted
-    auc : float in [0, 1], probability that a counted score of world 1 is above a counted score of world 0, or below if
-        high_means is 0
+    high_means : 1 if a score of at least the threshold decides for world 1, 0 if a score of at most the threshold
+        decides for world 1, None if both events were counted
+    auc : float in [0, 1], probability that a counted score of world 1 is above a counted score of world 0. If
+        high_means is 0, it is the probability that it is below
     scores : the counted scores of the two worlds
     """
 
@@ -100,7 +101,7 @@ def play(
     progress: Callable[[int, int], Any] | None = None,
     rng: np.random.Generator,
 ) -> GameResult:
-    r"""Play the game: sample both worlds, count the decisions for world 1, and bound epsilon from below.
+    r"""Play the game: run both worlds, count the decisions for world 1, and compute a lower bound on epsilon.
 
     .. math:: \epsilon \ge \log \frac{\underline{TPR} - \delta}{\overline{FPR}}, \qquad
               \epsilon \ge \log \frac{1 - \overline{FPR} - \delta}{1 - \underline{TPR}}
@@ -111,18 +112,18 @@ def play(
         independent run of the mechanism. With ``batch``, the function takes one more argument, n, and returns n outputs
         stacked along the first axis
     statistic : function output -> float. With ``batch``, the function takes the stack and returns n floats. It may use
-        all knowledge of D and D', and its values may be infinite
+        D and D', and its values may be infinite
     claimed_epsilon : float >= 0; inf if nothing is claimed
     delta : float in [0, 1)
     trials : int >= 1, counted trials in each world, or (n_0, n_1)
-    confidence : float in (0, 1), of the lower bound
+    confidence : float in (0, 1), confidence of the lower bound
     threshold : float, fixed before any trial; None to choose the threshold on separate trials
-    tuning : int >= 1, trials in each world for this choice, by default the larger of the two numbers of counted trials
-    high_means : 1 if a high score is evidence for world 1; 0 if it is evidence for world 0; None if this is not known.
-        With None and no threshold, the tuning trials decide. With None and a threshold, both events are counted and
-        share the error probability
+    tuning : int >= 1, trials in each world that choose the threshold; by default max(n_0, n_1)
+    high_means : 1 if a high score is evidence for world 1, 0 if it is evidence for world 0, None if you do not know.
+        With None and no threshold, the tuning trials choose 0 or 1. With None and a threshold, we count both events,
+        each with half of the error probability
     batch : int >= 1, number of trials in one call; None for one trial per call, without the argument n
-    progress : function (done, all) of the number of trials, called from time to time
+    progress : function (done, all), called from time to time with the number of trials done and of all trials
     rng : numpy.random.Generator
 
     Returns
@@ -136,12 +137,12 @@ def play(
 
     Notes
     -----
-    Guarantee: P(lower bound > true epsilon) <= 1 - confidence. See the top of this file. We use the bounds of Clopper
-    and Pearson on the rates, which hold for every number of trials.
+    Guarantee: P(lower bound > true epsilon) <= 1 - confidence, under the conditions in the module's docstring. We use
+    the bounds of Clopper and Pearson on the rates, which hold for every number of trials.
 
     Examples
     --------
-    Randomised response that keeps a bit with probability 9/10 has epsilon = log 9 = 2.197. The claimed epsilon is 1.
+    Randomised response with probability 9/10 for the true bit has epsilon = log 9 = 2.197. We claim that epsilon is 1.
 
     >>> def respond(bit, rng):
     ...     return bit if rng.random() < 0.9 else 1 - bit
@@ -174,12 +175,12 @@ def play(
         )
     scores = worlds.scores(0, n[0]), worlds.scores(1, n[1])
     hits = _hits(scores, threshold, high_means)
-    if high_means is None:  # two events are counted: at least the threshold, and at most the threshold
+    if high_means is None:  # we count two events: scores of at least the threshold, and scores of at most the threshold
         below = _hits(scores, threshold, 0)
         bounds = [epsilon_lower_bound(k, n, delta=delta, confidence=(1 + confidence) / 2) for k in (hits, below)]
     else:
         bounds = [epsilon_lower_bound(hits, n, delta=delta, confidence=confidence)]
-    ranks = stats.rankdata(np.concatenate(scores))  # ranks have the same order as the scores, and are finite
+    ranks = stats.rankdata(np.concatenate(scores))  # the ranks have the order of the scores, and they are finite
     above = area(ranks[n[0] :], ranks[: n[0]])
     return GameResult(
         claimed_epsilon=float(claimed_epsilon),
@@ -203,7 +204,7 @@ def projection(f0: np.ndarray, f1: np.ndarray) -> Callable[[np.ndarray], np.ndar
 
     Parameters
     ----------
-    f0, f1 : arrays of one shape, the outputs of the mechanism without noise in world 0 and in world 1
+    f0, f1 : arrays of equal shape, the outputs of the mechanism without noise in world 0 and in world 1
 
     Returns
     -------
@@ -289,7 +290,7 @@ def thresholds_of(scores) -> np.ndarray:
 
 
 def _tune(scores, high_means: int | None, delta: float, confidence: float) -> tuple[float, int]:
-    """The threshold, and the meaning of a high score, that give the best bound on these scores."""
+    """The threshold and the value of high_means (0 or 1) that give the largest lower bound on these scores."""
     thresholds = thresholds_of(scores)
     n = len(scores[0])
     reach = [n - np.searchsorted(np.sort(s), thresholds, side="left") for s in scores]  # scores >= threshold
@@ -298,7 +299,7 @@ def _tune(scores, high_means: int | None, delta: float, confidence: float) -> tu
     for meaning, (k0, k1) in ((1, reach), (0, stay)):
         if high_means in (meaning, None):
             bounds = epsilon_lower_bound((k0, k1), n, delta=delta, confidence=confidence)
-            i = int(np.lexsort((k1 - k0, bounds))[-1])  # among equal bounds, take the widest gap
+            i = int(np.lexsort((k1 - k0, bounds))[-1])  # among equal bounds, take the largest k1 - k0
             choices.append((bounds[i], k1[i] - k0[i], thresholds[i], meaning))
     *_, threshold, meaning = max(choices)
     return float(threshold), meaning

@@ -1,4 +1,4 @@
-"""Membership by loss: a trained network has lower losses on its training examples. This can reveal these examples."""
+"""Membership by loss: the losses of a network are lower on its training examples, which can reveal these examples."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from nfa import require
 from nfa.audit.roc import auc, roc
 from nfa.network import Net, forward
 
-CHUNK = 1000  # examples in one forward pass, to bound memory
+CHUNK = 1000  # number of examples in one forward pass, which bounds the memory
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -28,12 +28,14 @@ class LossMembership:
     other_losses: np.ndarray
 
     def __post_init__(self) -> None:
-        auc(-self.member_losses, -self.other_losses)  # this call checks both arrays
+        auc(-self.member_losses, -self.other_losses)  # raises ValueError if an array is empty or not finite
 
     @property
     def auc(self) -> float:
-        """The probability that a member has a lower loss than another example; ties count half. It is 1/2 if there is
-        no leakage."""
+        """The probability that a member has a lower loss than another example. Ties count half.
+
+        Without leakage, the probability is 1/2.
+        """
         return auc(-self.member_losses, -self.other_losses)
 
     @property
@@ -103,12 +105,13 @@ def membership_by_loss(
     -----
     This attack is weak, because it uses only the final network. So a low AUC is no guarantee. The attack is fair only
     if members and others differ in nothing except membership. Published test sets are often drawn or cleaned separately
-    from the training set. Then the losses can differ even for a network that was trained on neither set. To test this,
-    run the attack also on such a network.
+    from the training set. Then the losses of the two sets can differ even for a network that was trained on neither
+    set. To exclude this cause, run the attack also on such a network.
 
     Examples
     --------
-    The output of this network is its weight 3. The losses of the members are 0, and the other losses are larger or 0.
+    The output of this network is 3 for every example here. The losses of the members are 0. Of the two other examples,
+    one has a larger loss, and the other has the loss 0.
 
     >>> from nfa import network, ops
     >>> net = network.Net((1,), [(network.Dense(1),)], loss=ops.squared_error, rng=np.random.default_rng(0))

@@ -13,21 +13,21 @@ import numpy as np
 from nfa.audit.worst_neighbours import Answer, NeighbourPair, StatedSensitivity, ratio
 
 DTYPES = (np.float64, np.float32)
-SIZES = 40  # sizes in each dtype
+SIZES = 40  # number of sizes in each dtype
 PILOTS = tuple(10.0**k for k in (-30, -10, -6, -4, -3, -2, -1, 0, 1, 2, 3, 4, 6, 10, 30, 100))
-PILOT_RUNS = 40  # runs for each size and world
-SURE = 5.0  # two spreads count as different if they differ by more than this number of standard errors
+PILOT_RUNS = 40  # number of runs for each size and world
+SURE = 5.0  # a difference of two spreads must exceed this number of standard errors
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Outlier:
-    """The size of a record at which a rule moves most.
+    """The size of a record for which the directions of a rule in the two worlds differ most.
 
     Parameters
     ----------
-    ratio : float >= 0, the distance between the two directions over the stated sensitivity; inf if the distance is not
-        finite
-    pair : NeighbourPair with this ratio
+    ratio : float >= 0, the distance between the two directions, divided by the stated sensitivity; inf if the
+        distance is not finite
+    pair : NeighbourPair that has this ratio
     size : float > 0, the largest entry of the record
     raised : int >= 0, number of tests in which the rule raised a ValueError; these tests are not counted
     """
@@ -54,13 +54,13 @@ def rounding(dtype) -> float:
 
 
 def resized(pair: NeighbourPair, size: float, *, entries: slice = slice(None), both: bool = True) -> NeighbourPair:
-    """The same pair with scaled records: the records in which the worlds differ, and their copies.
+    """The pair with scaled records. Only the records in which the worlds differ, and their copies, are scaled.
 
     Parameters
     ----------
     pair : NeighbourPair
-    size : float > 0, largest absolute value of these entries after scaling, in the pair's dtype
-    entries : the entries of a record, as a flat vector, that are scaled
+    size : float > 0, largest absolute value of the scaled entries, in the pair's dtype
+    entries : slice of the flattened record that is scaled
     both : whether world 0's record is also scaled, if world 0 has its own record
     """
 
@@ -76,16 +76,16 @@ def resized(pair: NeighbourPair, size: float, *, entries: slice = slice(None), b
 
 
 def outlier(answer: Answer, stated: StatedSensitivity, pairs: Sequence[NeighbourPair]) -> Outlier:
-    """The largest ratio over sizes from the smallest to the largest number of a dtype, in both dtypes.
+    """The largest ratio over the sizes of the records, from the smallest to the largest number of float32 and float64.
 
     Either the whole record has this size, or only its first entry. If a record is replaced, either both records have
-    this size, or only world 1's record. We use the networks of the pairs, and the same networks with the weights of the
-    first layer set to 0. With these zeros, no activation saturates, so the gradient is as large as the record.
+    this size, or only world 1's record. We use the networks of the pairs, and also copies of these networks whose first
+    layer has the weights 0. With these weights, no activation saturates, so the gradient is as large as the record.
 
     Parameters
     ----------
     answer, stated : as for `nfa.audit.worst_neighbours.search`
-    pairs : at least one NeighbourPair; only the sizes of the records change
+    pairs : at least one NeighbourPair. The search changes only the sizes of the records
     """
     raised, best = 0, Outlier(ratio=0.0, pair=pairs[0], size=float(np.abs(pairs[0].x[1][-1]).max()), raised=0)
     there = [one for pair in pairs for one in (pair, _blind(pair))]
@@ -102,8 +102,8 @@ def outlier(answer: Answer, stated: StatedSensitivity, pairs: Sequence[Neighbour
                     except ValueError:
                         raised += 1
                         continue
-                    # If the ratios of two sizes are equal up to rounding, the first size is reported, on every
-                    # processor.
+                    # Rounding differs between processors. So a later size replaces an earlier one only if its ratio is
+                    # larger by more than rounding.
                     ahead = 1.0 if reached > 1 + slack else 1 + slack
                     if reached > best.ratio * ahead:
                         best = Outlier(ratio=reached, pair=grown, size=float(size), raised=0)
@@ -113,9 +113,9 @@ def outlier(answer: Answer, stated: StatedSensitivity, pairs: Sequence[Neighbour
 def most_telling(
     run: Callable, pair: NeighbourPair, answer: Answer, stated: StatedSensitivity, rng: np.random.Generator
 ) -> NeighbourPair:
-    """The pair with the size of the record at which the spreads of the noise in the two worlds differ most.
+    """The pair, with the size of the record for which the spreads of the noise in the two worlds differ most.
 
-    If no difference is larger than chance, we take the size at which the distance between the directions is largest.
+    If no difference is statistically significant, we take the size with the largest distance between the directions.
 
     Parameters
     ----------
@@ -140,19 +140,20 @@ def _spread_apart(run: Callable, pair: NeighbourPair, rng: np.random.Generator) 
         runs = np.nan_to_num([run(pair, world, rng) for _ in range(PILOT_RUNS)], posinf=1e300, neginf=-1e300)
         spreads.append(float(np.median(np.abs(runs / 2 - np.median(runs / 2, axis=0)))))
     low, high = sorted(spreads)
-    # The log of a median of |N(0, 1)| over k values has the standard error 1.17 / sqrt(k), and there are two medians.
+    # The log of the median of k samples of |N(0, 1)| has the standard error 1.17 / sqrt(k). The quotient has two
+    # medians.
     return 0.0 if low == high else math.inf if low == 0 else math.log(high / low) / (1.17 * math.sqrt(2 / runs.size))
 
 
 def _blind(pair: NeighbourPair) -> NeighbourPair:
-    """The same pair with the weights of its first layer set to 0."""
+    """A copy of the pair in which the first layer has the weights 0."""
     net = pair.net.copy()
     net.W[1][:] = 0
     return replace(pair, net=net)
 
 
 def _cast(pair: NeighbourPair, dtype) -> NeighbourPair:
-    """The same pair in another dtype. Values outside the range of the dtype are clipped to its largest number."""
+    """The pair in another dtype. Values outside the range of the dtype are clipped to its largest number."""
 
     def cast(a: np.ndarray) -> np.ndarray:
         largest = float(np.finfo(dtype).max)

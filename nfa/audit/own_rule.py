@@ -1,13 +1,13 @@
-"""The audit of any rule with a stated mechanism: the audit compares the outputs of the rule with its `mechanism`.
+"""The audit of any rule that states a mechanism. The audit compares the outputs of the rule with this mechanism.
 
 The audit answers four questions:
 
-- How far can one record move the direction without noise (`nfa.audit.worst_neighbours`), at every size of the record
+- How much can one record change the direction without noise (`nfa.audit.worst_neighbours`), for records of every size
   (`nfa.audit.outliers`)?
 - Does every released value have as much noise as stated, also for an empty batch?
 - Does the rule's state carry information about a record to later steps (`nfa.audit.state`)?
-- Can an attacker distinguish two batches better than the stated sensitivity and noise allow, from one step or from
-  several steps with the state (`nfa.audit.rule_games`)?
+- Can an attacker distinguish two batches better than the stated sensitivity and noise allow? The attacker observes
+  one step, or several steps with the state (`nfa.audit.rule_games`).
 """
 
 import math
@@ -29,12 +29,12 @@ from nfa.noise import Streams
 
 DRAWS, CLIMBS, EVALUATIONS = 200, 3, 1000  # settings of the search
 STEPS = 4  # number of steps of the game on consecutive steps
-FEWER = 2  # factor by which that game has fewer runs
-PILOT_STREAM = 100  # noise stream of pilot runs; the games use the streams from 1 on
-RUNS = 400  # runs that measure the noise of each value
-DRAWS_PAIRS = 20  # random pairs on which two seeds must give the same direction if all normals are 0
-STATE_PAIRS = 30  # random pairs on which the audit measures the effect of the state on later steps
-DRAWS_STREAM, STATE_STREAM = 2, 3  # data streams, in addition to those of the search and of the first pair
+FEWER = 2  # the number of runs is divided by this factor in the game on consecutive steps
+PILOT_STREAM = 100  # number of the noise stream of pilot runs; the games use the streams 1, 2, ...
+RUNS = 400  # number of runs that measure the noise of each value
+DRAWS_PAIRS = 20  # number of random pairs on which two seeds must give the same direction if all normals are 0
+STATE_PAIRS = 30  # number of random pairs on which the audit measures the effect of the state on later steps
+DRAWS_STREAM, STATE_STREAM = 2, 3  # numbers of data streams; the search and the first pair use others
 
 
 def moved(claim: Claim, settings: AuditOptions, *, draws: int, climbs: int, evaluations: int) -> SearchResult:
@@ -51,11 +51,12 @@ def moved(claim: Claim, settings: AuditOptions, *, draws: int, climbs: int, eval
 
 
 def least_noise(claim: Claim, pair: NeighbourPair, settings: AuditOptions) -> tuple[float, float]:
-    """The smallest standard deviation of a released value over the stated one, and a limit for this quotient.
+    """The smallest quotient of the measured and the stated std of a released value, and a limit for this quotient.
 
     Returns
     -------
-    least : float >= 0, smallest quotient over all values and both batches of the pair, from `RUNS` runs on each batch
+    least : float >= 0, smallest quotient over all released values and the two batches of the pair, from `RUNS` runs on
+        each batch
     enough : float, the limit. If the noise is as stated, ``least`` is below ``enough`` with probability at most
         1 - confidence
     """
@@ -75,8 +76,8 @@ def least_noise(claim: Claim, pair: NeighbourPair, settings: AuditOptions) -> tu
 def pairs_of(claim: Claim, found: SearchResult, settings: AuditOptions) -> dict[str, NeighbourPair]:
     """The pairs of batches for the games of one step, by name.
 
-    The first pair is the result of the search. In the second pair, the record has the size from `most_telling`. If the
-    record is missing in one world's sum, the second pair has no other records.
+    The first pair is the result of the search. In the second pair, the record has the size that `most_telling` returns.
+    If the record is missing in one world's sum, the second pair has no records except this one.
     """
     pair = found.pair
     if pair.adjacency in LEFT_OUT:
@@ -100,23 +101,24 @@ def audit(
     climbs: int = CLIMBS,
     evaluations: int = EVALUATIONS,
 ) -> Report:
-    """All parts of the audit. The main result is the largest lower bound on the epsilon of one step.
+    """The report of the audit. Its main result is the largest lower bound on the epsilon of one step.
 
     Parameters
     ----------
     claim : Claim
-    settings : AuditOptions; all games share the error probability
+    settings : AuditOptions. The error probability, 1 - confidence, is divided among all games
     steps : int >= 2, number of steps of the game on consecutive steps
     draws, climbs, evaluations : as for `nfa.audit.worst_neighbours.search`
 
     Raises
     ------
-    NoGuarantee : if the rule's own mechanism raises it
-    ValueError : if the mechanism states a law other than the Gaussian, if the rule draws random numbers other than
+    NoGuarantee : if the rule's function `mechanism` raises it
+    ValueError : if the law of the stated mechanism is not Gaussian, if the rule draws random numbers other than
         normals, or if there are fewer than two steps
     """
     require.whole(2, steps=steps)
-    # More threads would slow down the many small products. Overflows are allowed, because the audit reports them.
+    # More threads would slow down the many small products. NumPy need not warn of overflows, because the audit reports
+    # them.
     with threadpool_limits(1), np.errstate(all="ignore"):
         first = claim.draw(Streams(settings.seed)("data", 1))
         said = claim.mechanism(first.net, first.B)
@@ -185,13 +187,15 @@ def games(
     steps: int = STEPS,
     carried: Carried | None = None,
 ) -> list[GameOutcome]:
-    """The games of one step, a game of several steps on the first pair, and a game on rare events if some occurred.
+    """Games on one step, a game on several steps of the first pair, and possibly a game on rare events.
 
-    If the state carries information about a record to later steps, one game ends with the step that the record changes
-    most.
+    The game on rare events is played if such events occurred in the other games.
 
-    Each game has an equal share of the error probability, whether the game is played or not. So if the stated mechanism
-    is correct, the probability that any game refutes it is at most 1 - confidence.
+    If the state carries information about a record to later steps, one more game ends with the step that the record
+    changes most.
+
+    Each game has an equal share of the error probability, whether the game is played or not. So if the stated
+    mechanism is correct, the probability that any game refutes it is at most 1 - confidence.
 
     Parameters
     ----------
@@ -199,7 +203,7 @@ def games(
     pairs : at least one pair of batches by name
     settings : AuditOptions
     steps : int >= 2
-    carried : Carried, the result for the state; None if the state carries no information about the record
+    carried : Carried, the information that the state carries about a record; None if there is none
     """
     several = {f"{steps} steps": Steps(claim=claim, pair=next(iter(pairs.values())), steps=steps)}
     if carried is not None:
@@ -230,13 +234,14 @@ def _stated(claim: Claim) -> StatedSensitivity:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _ThroughState:
-    """The result of the search for information that the state carries to later steps.
+    """The result of the search for information about a record that the state carries to later steps.
 
     Parameters
     ----------
     kept : bool, whether the rule writes anything into its state
     pairs : int >= 0, number of pairs on which the search could run
-    most : Carried, the result with the largest distance in units of the stated sensitivity; None if there is no result
+    most : Carried, the result with the largest distance in units of the stated sensitivity; None if no pair gave a
+        result
     """
 
     kept: bool
@@ -245,7 +250,7 @@ class _ThroughState:
 
 
 def _through_state(claim: Claim, pairs: list[NeighbourPair], settings: AuditOptions) -> _ThroughState:
-    """Search for information that the state carries to later steps, on these pairs and on random pairs."""
+    """Search, on these pairs and on random pairs, for information that the state carries to later steps."""
     if not remembers(claim.rule, pairs[0]):
         return _ThroughState(kept=False, pairs=0, most=None)
     rng, asked, most = Streams(settings.seed)("data", STATE_STREAM), 0, None

@@ -1,10 +1,11 @@
 """The distinguishing game on rules that add Gaussian noise, with two lower bounds on epsilon from the same runs.
 
-World 0 runs the rule on D, world 1 on a neighbour D'. The score of a run is its release, projected on the line through
-the two noiseless directions: N(-shift / 2, std^2) in world 0, N(shift / 2, std^2) in world 1. At a small delta, the
-exact epsilon depends on rare events, which do not occur in a few thousand runs. So the bound for any law
-(`nfa.audit.game`) is far below the exact epsilon. If the noise is known to be Gaussian, frequent events are enough.
-They bound shift / std, and this quotient determines epsilon at every delta.
+World 0 runs the rule on D, and world 1 runs it on a neighbour D'. The score of a run is its release, projected on the
+line through the two noiseless directions. The law of the score is N(-shift / 2, std^2) in world 0 and N(shift / 2,
+std^2) in world 1. At a small delta, the exact epsilon depends on rare events, which do not occur in a few thousand
+runs. So the bound for noise of any law (`nfa.audit.game`) is far below the exact epsilon. If the noise is known to be
+Gaussian, frequent events are enough. Their counts give a bound on shift / std, and this quotient determines epsilon at
+every delta.
 """
 
 import math
@@ -62,9 +63,9 @@ class GameSummary:
     trials : int, counted runs in each world
     claims : name -> epsilon claimed at the game's delta
     exact : float, the exact epsilon of Gaussian noise of this size on this pair; None if there is no formula
-    lower_bound : float >= 0, lower bound on the true epsilon with the game's confidence if the noise is Gaussian; None
-        if this bound was not computed
-    any_law : float >= 0, the lower bound for every kind of noise
+    lower_bound : float >= 0, lower bound on the true epsilon with the game's confidence, valid if the noise is
+        Gaussian; None if this bound was not computed
+    any_law : float >= 0, the lower bound on the true epsilon that is valid for noise of any law
     auc : float in [0, 1], the AUC of the scores
     """
 
@@ -77,7 +78,7 @@ class GameSummary:
     auc: float
 
     def as_json(self) -> dict[str, Any]:
-        """The numbers, by the names in the output of `--json`."""
+        """The fields, with their names in the output of `--json`."""
         return {
             "game": self.name,
             "trials": [self.trials, self.trials],
@@ -118,13 +119,14 @@ def shift_lower_bound(hits, trials: int | tuple[int, int], *, confidence: float)
     Guarantee: the bound is above the true mu with probability at most 1 - confidence. Consider an event of probability
     p_0 under N(0, 1). By the lemma of Neyman and Pearson, its probability under N(mu, 1) is at most Phi(Phi^{-1}(p_0) +
     mu). The same holds after a randomised map of the two laws. It also holds for several steps if the squares of their
-    shifts / std add up to mu^2. Suppose that a mechanism states Gaussian noise of a given size. If the bound is above
-    the stated sensitivity / std, it refutes these two numbers, for every true law of the noise.
+    shifts / std add up to mu^2. Suppose that a mechanism states Gaussian noise. If the bound is above the stated
+    sensitivity / std, it refutes the stated values, whatever the true law of the noise is.
 
     Examples
     --------
-    The confidence is 1 - 2^{-9}, and each side has half of the error. Ten hits in ten trials give p_1 >= 1/2 and p_0 <=
-    1/2, so the bound is 0. Twenty hits in twenty trials give the probabilities 2^{-1/2} and 1 - 2^{-1/2}.
+    The confidence is 1 - 2^{-9}, and each of the two bounds has half of the error. If the event occurs in all of ten
+    trials in world 1 and in none in world 0, then p_1 >= 1/2 and p_0 <= 1/2. So the bound is 0. With twenty trials, the
+    two bounds are 2^{-1/2} and 1 - 2^{-1/2}.
 
     >>> round(shift_lower_bound((0, 10), 10, confidence=1 - 2**-9), 12)
     0.0
@@ -146,7 +148,7 @@ def epsilon_of_shift(mu: float, delta: float) -> float:
 
 
 def rare_threshold(mu: float, n: int, *, delta: float, confidence: float) -> float:
-    """The best threshold for scores of N(-mu/2, 1) and N(mu/2, 1): its expected counts in n runs give the best bound.
+    """The threshold for scores of N(-mu/2, 1) and N(mu/2, 1) whose expected counts in n runs give the largest bound.
 
     The threshold depends only on numbers that are fixed before the trials, so we need no trials to choose the
     threshold.
@@ -169,8 +171,7 @@ def measure(
     settings: AuditOptions,
     stream: int,
 ) -> GameSummary:
-    """Play a game with scores of the laws N(-shift / 2, std^2) and N(shift / 2, std^2), if rule and noise are as
-    stated.
+    """Play a game. With the stated rule and noise, the scores have the laws N(-shift/2, std^2) and N(shift/2, std^2).
 
     Parameters
     ----------
@@ -208,7 +209,7 @@ def measure(
 
 
 def measure_pair(name: str, pair: Pair, **rest) -> GameSummary:
-    """The result of `measure` for single steps, projected on the line through the two noiseless directions."""
+    """`measure` for single steps. The score is the projection on the line through the two noiseless directions."""
     f0, f1 = pair.noiseless()
     shift = float(np.linalg.norm(f1 - f0))
     return measure(name, pair.release, projection(f0, f1), shift=shift, std=pair.sigma, **rest)

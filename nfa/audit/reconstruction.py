@@ -11,7 +11,7 @@ from nfa.network import Net, forward
 
 
 def n_data_sets(*, values: int, n: int) -> int:
-    r"""The number of data sets of n records if a record can have k values. The order of the records does not count.
+    r"""The number of data sets of n records if a record can have k values. We ignore the order of the records.
 
     .. math:: \binom{k + n - 1}{n}
 
@@ -49,12 +49,12 @@ def reconstruct_by_brute_force(
     values : sequence of all values that a record can have
     n : int >= 1, the number of records
     result : array, the published parameters
-    tolerance : float >= 0, for each parameter
+    tolerance : float >= 0, allowed difference of each parameter from ``result``
 
     Returns
     -------
-    found : list of data sets, each as a list of records in the order of ``values``. If there is only one, the published
-        result reveals the data set. The function trains `n_data_sets` times.
+    found : list of data sets, each as a list of records in the order of ``values``. If the list has only one data set,
+        the published result reveals this data set. The number of trainings is `n_data_sets`.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def reconstruct_by_brute_force(
 
     Examples
     --------
-    The mean of two bits reveals both bits, up to their order.
+    The mean of two bits reveals the two bits, but not their order.
 
     >>> reconstruct_by_brute_force(lambda bits: np.array([np.mean(bits)]), (0, 1), n=2, result=np.array([0.5]))
     [[0, 1]]
@@ -110,7 +110,7 @@ def input_gradient(net: Net, x: np.ndarray, label: int) -> np.ndarray:
     z, _ = forward(net, x)
     y = np.zeros(z[net.L].shape)
     y[:, label] = 1
-    v: list = [0.0] * (net.L + 1)  # v[l]: derivative of the loss, -log y_hat_c, with respect to h[l]
+    v: list = [0.0] * (net.L + 1)  # v[l] is the derivative of the loss, -log y_hat_c, with respect to h[l]
     for l in range(net.L, 0, -1):
         dz = net.loss.error(z[l], y) if l == net.L else net.pull(l, z, v[l])
         back = net.map[l].transpose(net.W[l], dz)
@@ -120,7 +120,7 @@ def input_gradient(net: Net, x: np.ndarray, label: int) -> np.ndarray:
 
 
 def gradient_by_queries(answer: Callable[[np.ndarray], float], x: np.ndarray, *, width: float = 1e-4) -> np.ndarray:
-    """The derivative of `input_gradient` from queries only: two queries for each value of the input.
+    """An approximation of `input_gradient` from queries only, with two queries for each value of the input.
 
     Source: [berthier2019:gradient-ascent]
 
@@ -128,7 +128,7 @@ def gradient_by_queries(answer: Callable[[np.ndarray], float], x: np.ndarray, *,
     ----------
     answer : function from an input to a number, such as the logarithm of a confidence
     x : array of d values, of any shape
-    width : float > 0, half the distance between the two inputs
+    width : float > 0, half the distance between the inputs of two queries
 
     Returns
     -------
@@ -155,7 +155,7 @@ def ascend(gradient: Callable[[np.ndarray], np.ndarray], x: np.ndarray, *, lr: f
     Parameters
     ----------
     gradient : function from an input to an array of the same shape
-    x : array, the start
+    x : array, the first input
     lr : float > 0
     steps : int >= 1
 

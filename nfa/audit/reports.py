@@ -1,4 +1,4 @@
-"""The options and the report of an audit, which are the same for every target of `nfa audit`."""
+"""The classes of the options and of the report of an audit. All targets of `nfa audit` use them."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ def _silent(name: str, done: int, of: int) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class AuditOptions:
-    """The options of the caller. An audit ignores the options that it does not use.
+    """The options that the caller chooses. An audit ignores the options that it does not use.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ class AuditOptions:
     confidence : float in (0, 1), confidence of the lower bound on epsilon
     delta : float in (0, 1), the delta of the claimed and the bounded epsilon
     seed : int >= 0
-    data_dir : folder that is searched for data first, as for `nfa.data.load`
+    data_dir : folder that is searched first for data, as in `nfa.data.load`
     picture : whether to compute also the values that only the picture shows
     progress : function (name, done, all) that receives the progress of each part
 
@@ -49,20 +49,20 @@ class AuditOptions:
         require.whole(0, **{"the seed": self.seed})
 
     def at_most(self, world_0: int, world_1: int) -> tuple[int, int]:
-        """The numbers of runs in the two worlds: the chosen number of trials, but at most the given numbers."""
+        """The numbers of runs in the two worlds: the number of trials in the options, but at most the given numbers."""
         return min(self.trials, world_0), min(self.trials, world_1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """One finding: a heading, text before the table, the table as texts, and text after it.
+    """A section of a report: a heading, text before a table, the table as texts, and text after the table.
 
     Parameters
     ----------
     heading : str
     before, after : paragraphs
     columns : headings of the table; () for no table
-    rows : tuples of str, as many as columns
+    rows : tuples of str, one entry for each column
     """
 
     heading: str
@@ -82,13 +82,14 @@ class Report:
     claimed_epsilon : float >= 0, inf if nothing is claimed
     lower_bound : float >= 0, inf allowed; the true epsilon is at least this bound, with the confidence below
     confidence : float in (0, 1]; 1 for an exactly computed bound
-    auc : float in [0, 1], the AUC of the game behind the lower bound
+    auc : float in [0, 1], the AUC of the game that gave the lower bound
     delta : float in [0, 1)
     title : str, one line
-    parts : the parts that are printed, in order
+    parts : the sections of the report, in the printed order
     details : further numbers and texts for `--json`
     drawn : the data of a picture; None if there is no picture
-    not_looked_at : phrases that name cases that the audit has not tested; () if the target's own text names these cases
+    not_looked_at : phrases, each for a case that the audit has not tested; () if the text of the report names these
+        cases
     """
 
     target: str
@@ -109,7 +110,7 @@ class Report:
         return self.lower_bound > self.claimed_epsilon
 
     def as_json(self) -> dict[str, Any]:
-        """The numbers, without the sentences."""
+        """The numbers of the report, without the sentences."""
         names = ("target", "claimed_epsilon", "lower_bound", "confidence", "auc", "delta", "refuted")
         unseen = {"not_looked_at": list(self.not_looked_at)} if self.not_looked_at else {}
         return {name: getattr(self, name) for name in names} | dict(self.details) | unseen
@@ -123,7 +124,7 @@ class Target:
     ----------
     name : id of the audited statement, or name of the rule
     aliases : other names
-    about : one line
+    about : description of the target in one line
     audit : function AuditOptions -> Report
     trials : int, counted trials in each world if the caller gives no number
     draw : function (path, report) that writes a picture; None if there is no picture

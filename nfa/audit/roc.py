@@ -5,7 +5,7 @@ from scipy.stats import rankdata
 
 
 def roc(members, others) -> tuple[np.ndarray, np.ndarray]:
-    """The share of others and the share of members with a score of at least each threshold.
+    """For each threshold, the share of others and the share of members whose score is at least the threshold.
 
     Parameters
     ----------
@@ -13,7 +13,8 @@ def roc(members, others) -> tuple[np.ndarray, np.ndarray]:
 
     Returns
     -------
-    false_positive, true_positive : (k,) arrays from 0 to 1, increasing: (0, 0) and a point for every different score
+    false_positive, true_positive : (k,) arrays that increase from 0 to 1. The first point is (0, 0), and each distinct
+        score adds a point
 
     Raises
     ------

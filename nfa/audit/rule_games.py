@@ -1,8 +1,9 @@
-"""Distinguishing games on any rule, on one step or on several steps with the rule's state. Scores are learnt from runs.
+"""Distinguishing games on any rule, on one step or on several steps with the rule's state. We learn scores from runs.
 
-A game has three sets of runs. We learn the scores from the first set (`nfa.audit.scores`). We choose one score and a
-threshold on the second set. We count the third set. So the counted event is fixed before the counted runs. Exact bounds
-on its two probabilities therefore give a valid lower bound on epsilon, for every score.
+A game has three sets of runs. We learn the scores from the first set (`nfa.audit.scores`). We use the second set to
+choose one score and a threshold. In the third set, we count how often the score reaches the threshold. This event is
+fixed before the counted runs. So Clopper-Pearson bounds on its probabilities in the two worlds give a valid lower bound
+on epsilon, for every score.
 """
 
 import math
@@ -24,14 +25,15 @@ from nfa.mechanism import Mechanism
 from nfa.network import Net
 from nfa.noise import Streams
 
-CHUNK = 500  # runs whose outputs are in memory at the same time
+CHUNK = 500  # number of runs whose outputs are in memory at the same time
 MOST_RUNS = 50  # largest number of runs of the game on rare events, as a multiple of the counted runs
-LEAST_HITS = 50  # hits that this game needs. Twice as many are expected, and the probability of fewer is about 1e-7
+# Hits that the game on rare events needs. We expect 100 hits, and fewer than 50 have probability about 1e-7.
+LEAST_HITS = 50
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Claim:
-    """A rule and its stated mechanism.
+    """A rule and the mechanism that it states.
 
     Parameters
     ----------
@@ -42,7 +44,7 @@ class Claim:
         numbers, the result is the same for all seeds
     mechanism : function (net, B) -> Mechanism with the law "gaussian"
     draw : function rng -> NeighbourPair, see `nfa.audit.worst_neighbours.draw_pair`
-    not_drawn : phrases for the report about what `draw` never draws
+    not_drawn : phrases for the report, each for a case that `draw` never draws
     """
 
     name: str
@@ -55,7 +57,7 @@ class Claim:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Steps:
-    """Consecutive steps on one pair as one game. The record is in the batches of the first steps only.
+    """A game on consecutive steps of one pair. The record is in the batches of the first steps only.
 
     A step without the record has world 0's batch in both worlds. So noise that is used twice appears in the difference
     of two steps, and noise that is subtracted later appears in their sum.
@@ -80,12 +82,12 @@ class Steps:
 
     @property
     def stated(self) -> float:
-        """The stated distance over the stated noise for all steps together: sqrt(uses) times the value for one step."""
+        """The stated sensitivity / std for all steps together: sqrt(uses) times the quotient for one step."""
         return math.sqrt(self.uses) / self.claim.mechanism(self.pair.net, self.pair.B).noise_multiplier
 
     @property
     def ends(self) -> Ends:
-        """The release of both worlds without noise."""
+        """The release without noise in world 0 and in world 1."""
 
         def quiet(net, B, x, y, rng, state):
             return self.claim.quiet(net, B, x, y, 0, state)
@@ -113,12 +115,12 @@ class GameOutcome:
 
     Parameters
     ----------
-    summary : GameSummary; bounds and claim are for all its steps together
+    summary : GameSummary, with bounds and claim for all steps of the game together
     score : str, description of the counted event
     one_step : float >= 0, lower bound on the epsilon of one step
     alike : (a_0, a_1), the number of runs of each world in which noise was missing or used twice, see
         `nfa.audit.scores.Ends.coincidences`
-    runs : int, all runs of each world
+    runs : int, number of all runs in each world
     """
 
     summary: GameSummary
@@ -129,30 +131,30 @@ class GameOutcome:
 
     @property
     def refuted(self) -> bool:
-        """Whether a bound is above the claim."""
+        """Whether one of the two lower bounds is above the claim."""
         return max(self.summary.lower_bound or 0.0, self.summary.any_law) > self.summary.claims["stated"]
 
     def as_json(self) -> dict[str, Any]:
-        """The numbers under the names of `--json`."""
+        """The fields, with their names in the output of `--json`."""
         return self.summary.as_json() | {"score": self.score, "lower_bound_one_step": self.one_step}
 
 
 def distinguish(name: str, game: Steps, settings: AuditOptions, *, stream: int) -> GameOutcome:
-    """Learn scores, choose one, and count.
+    """Play a game: learn scores, choose a score and a threshold, and count the runs that reach the threshold.
 
     Parameters
     ----------
     name : str, name of the game in the progress and the tables
     game : Steps
-    settings : AuditOptions; its trials are the counted runs in each world. The first two sets together have as many
-        runs
+    settings : AuditOptions; the trials are the counted runs in each world. The first two sets of runs together have as
+        many runs as the third set
     stream : int, number of the noise stream, different for every game
 
     Notes
     -----
-    We count two events, each with half of the error probability. The first event bounds the distance between the worlds
-    in units of the noise (`nfa.audit.private_game.shift_lower_bound`). The second event is rare and bounds epsilon for
-    any law.
+    We count two events, each with half of the error probability. The first event gives a bound on the distance between
+    the worlds in units of the noise (`nfa.audit.private_game.shift_lower_bound`). The second event is rare and gives a
+    bound on epsilon for noise of any law.
     """
     n, rng, ends = settings.trials, Streams(settings.seed)("noise", stream), game.ends
     before = max(n // 2, 2)
@@ -180,10 +182,11 @@ def distinguish(name: str, game: Steps, settings: AuditOptions, *, stream: int) 
 
 
 def runs_needed(outcome: GameOutcome, game: Steps, settings: AuditOptions) -> float:
-    """Runs in each world with which `rare_events` probably refutes the claim; inf if this number is too large.
+    """The number of runs in each world with which `rare_events` probably refutes the claim; inf if it is too large.
 
-    We take the frequency of the event in the runs so far. The runs are enough if the event occurs in one world with
-    half of this frequency, and never in the other world. The largest allowed number is `MOST_RUNS` times the trials.
+    We take the frequency of the event in the runs so far. For safety, we assume half of this frequency in one world and
+    no event in the other world. The number of runs is enough if the game then refutes the claim. The largest allowed
+    number is `MOST_RUNS` times the trials.
     """
     rate, n = max(outcome.alike) / outcome.runs, settings.trials
     while n <= MOST_RUNS * settings.trials:
@@ -198,7 +201,7 @@ def runs_needed(outcome: GameOutcome, game: Steps, settings: AuditOptions) -> fl
 
 
 def rare_events(game: Steps, outcome: GameOutcome, settings: AuditOptions, *, stream: int) -> GameOutcome:
-    """The game on noise that is missing or used twice, if the other games had such cases.
+    """The game on noise that is missing or used twice. It is played if such noise occurred in the other games.
 
     The event is fixed before the runs: `nfa.audit.scores.Ends.coincidences` decides for the world in which the event
     was more frequent in the other games. So all runs are counted.
@@ -208,7 +211,7 @@ def rare_events(game: Steps, outcome: GameOutcome, settings: AuditOptions, *, st
     sign = 1 if outcome.alike[1] >= outcome.alike[0] else -1
     counted = _scored(game, {"": ends.coincidences}, n, rng, _progress(name, settings, 2 * n))[""]
     seen = (int((sign * counted[0] > 0).sum()), int((sign * counted[1] > 0).sum()))
-    hits = seen[::sign]  # occurrences of the event in the other world, and in the world for which it is evidence
+    hits = seen[::sign]  # counts of the event, the second in the world for which the event is evidence
     confidence = (1 + settings.confidence) / 2
     mu = shift_lower_bound(hits, n, confidence=confidence)
     event = float(epsilon_lower_bound(hits, n, delta=settings.delta, confidence=confidence))
@@ -216,7 +219,7 @@ def rare_events(game: Steps, outcome: GameOutcome, settings: AuditOptions, *, st
 
 
 def _outcome(name: str, game: Steps, settings: AuditOptions, mu, event, area, score, alike, runs) -> GameOutcome:
-    """The result of a game from its two bounds. The bounds are for all steps together."""
+    """The result of a game from its two bounds, which are for all steps together."""
     return GameOutcome(
         summary=GameSummary(
             name=name,
@@ -250,7 +253,7 @@ def _scored(game: Steps, scores: dict[str, Score], n: int, rng, progress: Callab
 
 
 def _choose(tuned: dict[str, list], gained: np.ndarray, lost: np.ndarray) -> tuple[str, float]:
-    """The score and the threshold with the best bound on these runs. Among equal bounds, the widest gap wins.
+    """The score and the threshold with the largest bound on these runs and, among equal bounds, the largest k_1 - k_0.
 
     The bound is gained[k_1] - lost[k_0], where k_0 and k_1 count the scores of each world that reach the threshold.
     """

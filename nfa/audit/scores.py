@@ -1,7 +1,7 @@
-"""Scores that distinguish two worlds by means, spread and correlation, and by missing or reused noise.
+"""Scores that distinguish two worlds by their means, spreads and correlations, or by missing or reused noise.
 
-A score is learnt from separate runs and may be any function. The event is fixed before the counted runs. So the bounds
-of `nfa.audit.bounds` hold for every learnt score.
+A score may be any function that we learn from separate runs. The counted event is fixed before the counted runs. So the
+bounds of `nfa.audit.bounds` hold for every learnt score.
 """
 
 from collections.abc import Callable
@@ -11,15 +11,17 @@ import numpy as np
 
 Score = Callable[[np.ndarray], np.ndarray]  # (n, k) outputs -> (n,) scores; a high score is evidence for world 1
 
-MOST_NUMBERS = 400  # largest number of entries of an output whose covariance is estimated
-LEADING = (1, 4, None)  # number of lines of a score; the covariances differ most along these lines; None: all lines
-FARTHEST = 1e6  # in standard deviations of the noise; larger values are clipped to this value
-EXACT = 1e-11  # in standard deviations of the noise; two values that are closer count as equal
+MOST_NUMBERS = 400  # largest number of entries of an output for which we estimate the covariance
+# Numbers of lines along which a score compares the covariances. Along these lines, the covariances differ most. None
+# means all lines.
+LEADING = (1, 4, None)
+FARTHEST = 1e6  # larger values are clipped to this value, in standard deviations of the noise
+EXACT = 1e-11  # two values count as equal if their distance, in standard deviations of the noise, is smaller
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Ends:
-    """The releases of the two worlds without noise, and the stated size of the noise.
+    """The releases of the two worlds without noise, and the stated standard deviation of the noise.
 
     Parameters
     ----------
@@ -48,11 +50,11 @@ class Ends:
         return np.clip(np.nan_to_num(found, nan=0.0, posinf=FARTHEST, neginf=-FARTHEST), -FARTHEST, FARTHEST)
 
     def coincidences(self, outputs: np.ndarray) -> np.ndarray:
-        """The number of coincidences with f1 minus the number with f0, for each output, (n,).
+        """For each output, the number of coincidences under f1 minus the number under f0, (n,).
 
-        If an output is from a world, its noise is the output minus the f of this world. A coincidence is an entry of
-        the noise that is 0, or equal to another entry up to the sign. Fresh normals have no coincidences, also if we
-        subtract the f of the other world.
+        The noise of an output is the output minus the release without noise of its world, f0 or f1. A coincidence is an
+        entry of the noise that is 0, or equal to another entry up to the sign. If the noise consists of fresh normals,
+        there are no coincidences, even if we subtract the wrong one of f0 and f1.
         """
         f0, f1 = self._finite
         with np.errstate(over="ignore", invalid="ignore"):
@@ -70,16 +72,17 @@ def _repeated(noise: np.ndarray, std: float, outputs: np.ndarray) -> np.ndarray:
 
 
 def learn(outputs: tuple[np.ndarray, np.ndarray], ends: Ends, steps: int, rng: np.random.Generator) -> dict[str, Score]:
-    r"""Scores by name, learnt from runs of both worlds.
+    r"""Scores by name, learnt from runs of the two worlds.
 
     - means: the projection of the output on the difference of the means, weighted by the inverse of the covariance
       (Fisher).
     - the stated difference: the projection of the output on f1 - f0.
-    - steps together: the same projection, weighted by the inverse of the covariance of the steps. Only for several
-      steps.
+    - steps together: the projection of the output on f1 - f0, weighted by the inverse of the covariance between steps.
+      This score needs several steps.
     - spread and correlation: the logarithm of the likelihood ratio of two normal laws with the measured means and
-      covariances. The covariances differ only along the leading lines, from one line to all lines.
-    - spread of each number: the same logarithm without the covariances between entries.
+      covariances. The score uses the differences between the covariances only along the first lines of `LEADING`, along
+      which the differences are largest.
+    - spread of each number: the logarithm of this ratio for independent entries.
     - spread of all numbers: the sum of the squares of all entries, after subtracting the mean.
     - nearness: the distances of the output from f1 and from f0. This score detects rare runs with little noise.
     - coincidences: `Ends.coincidences`. This score detects rare runs without noise on some entry, or with noise that is
@@ -107,7 +110,8 @@ def learn(outputs: tuple[np.ndarray, np.ndarray], ends: Ends, steps: int, rng: n
     middle, together = (means[0] + means[1]) / 2, (covariances[0] + covariances[1]) / 2
     values, vectors = np.linalg.eigh(together)
     white = vectors / np.sqrt(np.maximum(values, 0) + max(1e-12 * float(values.sum()), 1e-18))
-    # In these coordinates, the covariances are I - D and I + D, so the eigenvectors of D diagonalise both matrices.
+    # In these coordinates, the two covariances are I - D and I + D. So the eigenvectors of D diagonalise both
+    # covariances.
     differ, turn = np.linalg.eigh(white.T @ (covariances[1] - covariances[0]) @ white / 2)
     basis, order = white @ turn, np.argsort(-np.abs(differ))
     gap = (means[1] - means[0]) @ basis
@@ -149,7 +153,7 @@ def _likelihoods(seen: Score, basis: np.ndarray, means: list, variances: list) -
 
 
 def _steps_together(outputs: tuple, ends: Ends, steps: int) -> np.ndarray:
-    """f1 - f0 weighted by the inverse of the covariance of the steps, (k,)."""
+    """f1 - f0, weighted by the inverse of the covariance between steps, (k,)."""
     covariance = np.zeros((steps, steps))
     for one in outputs:
         noise = ends.residuals(one).reshape(len(one), steps, -1)

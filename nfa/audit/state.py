@@ -1,8 +1,8 @@
 """Information that a rule's state carries from a step with a record to later steps without the record.
 
-A step may depend on earlier releases, because they are public. So we choose the noise of the two worlds such that both
-worlds release the same values in the step with the record. In the later steps, both worlds get the same batches and the
-same noise. Any remaining difference comes from the state, and no step's sensitivity covers this difference.
+A step may depend on earlier releases, because they are public. So we choose the noise of the two worlds such that the
+releases of the two worlds are equal in the step with the record. In the later steps, the two worlds have equal batches
+and equal noise. Any remaining difference comes from the state, and the sensitivity of a step does not include it.
 """
 
 from collections.abc import Callable
@@ -14,20 +14,20 @@ from nfa.audit.private_game import flat
 from nfa.audit.worst_neighbours import NeighbourPair
 from nfa.noise import Streams
 
-LATER = 15  # steps without the record after the step with the record
-SAME = 1e-9  # relative distance up to which two directions count as equal up to rounding
-WHOLE = 1e-3  # largest distance, from rounding, of the number of a normal from a whole number
+LATER = 15  # number of steps without the record after the step with the record
+SAME = 1e-9  # two directions with a smaller relative distance count as equal, because of rounding
+WHOLE = 1e-3  # the index of a normal is computed with rounding; larger distances from a whole number are an error
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Carried:
-    """The later step that a record changes most, and the change, if all earlier releases are the same.
+    """The later step that a record changes most through the state, if all earlier releases are equal, and the change.
 
     Parameters
     ----------
-    pair : NeighbourPair of this result
+    pair : NeighbourPair with which the change was measured
     step : int >= 2, the step that the record changes most
-    distance : float > 0, l2 distance between the two directions of that step; inf if one of them is not finite
+    distance : float > 0, l2 distance between the two worlds' directions of this step; inf if a direction is not finite
     """
 
     pair: NeighbourPair
@@ -36,7 +36,7 @@ class Carried:
 
 
 class Given(np.random.Generator):
-    """A generator with given first normals. Later normals are drawn from a seed and appended to ``normals``."""
+    """A generator whose first normals are given. Further normals are drawn with a seed and appended to ``normals``."""
 
     def __init__(self, normals: np.ndarray, seed: int) -> None:
         super().__init__(np.random.PCG64(seed))
@@ -50,7 +50,7 @@ class Given(np.random.Generator):
         return self._next(() if size is None else size).astype(dtype)[()]
 
     def normal(self, loc=0.0, scale=1.0, size=None):
-        """The next normals with another mean and standard deviation."""
+        """The next normals, with mean ``loc`` and standard deviation ``scale``."""
         return loc + scale * self._next(np.broadcast(loc, scale).shape if size is None else size)
 
     def _next(self, size) -> np.ndarray:
@@ -87,8 +87,8 @@ def carried(rule: Callable, pair: NeighbourPair, *, std: float, seed: int) -> Ca
 
     Raises
     ------
-    ValueError : if we find no noise with which both worlds release the same values. Then the noise is not one normal of
-        the stated size for each value
+    ValueError : if we find no noise with which the two worlds release equal values. Then the noise is not one normal of
+        the stated standard deviation for each value
     """
     states: tuple[dict, dict] = ({}, {})
 
@@ -104,7 +104,7 @@ def carried(rule: Callable, pair: NeighbourPair, *, std: float, seed: int) -> Ca
             release(world, state, Given(z, noise)) for world, state, z in zip(worlds, states, normals, strict=True)
         )
         distance = float(np.nan_to_num(np.linalg.norm(other - one), nan=np.inf, posinf=np.inf))
-        same = distance <= SAME * (std + float(np.linalg.norm(one)))  # False if one is not finite
+        same = distance <= SAME * (std + float(np.linalg.norm(one)))  # False if a distance or direction is not finite
         if step == 1 and not same:
             raise ValueError(
                 "the audit needs noise with which both worlds release the same values, but nfa finds no such noise"
@@ -115,7 +115,7 @@ def carried(rule: Callable, pair: NeighbourPair, *, std: float, seed: int) -> Ca
 
 
 def _same_release(release: Callable, std: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Normals for the first step of each world with which both worlds release the same values.
+    """Normals for the first step of each world with which the two worlds release equal values.
 
     We add 1 to the first normal, 2 to the second and so on. The changes of the released values reveal which normal each
     value contains, and the sign of this normal.

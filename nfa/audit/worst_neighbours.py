@@ -1,9 +1,9 @@
 """A search for the neighbours with the largest distance between a rule's directions, compared with its sensitivity.
 
 The search first draws random networks, feedback and records. It then maximises the distance between the two directions
-without noise by ascents, from the best of the random pairs and of the pairs that the caller offers. A distance above
-the stated sensitivity refutes the sensitivity with certainty. If the search finds no such distance, this proves
-nothing.
+without noise by ascents. The ascents begin at the best of the random pairs and of the pairs that the caller offers. A
+distance above the stated sensitivity refutes this sensitivity with certainty. If all distances are smaller, this
+proves nothing.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,10 +17,9 @@ from nfa.mechanism import ADJACENCIES
 from nfa.network import Net
 from nfa.network.ops import squared_error
 
-LEAST_STEP = 1e-9  # smallest relative gain of an accepted random step
-# Under these adjacencies, a record is missing in world 0. Under zero-out, the number of records is the same in both
-# worlds. But a batch with the zero record releases the same as the batch without it, so the game leaves this record
-# out.
+LEAST_STEP = 1e-9  # an accepted random step increases the distance at least by this relative amount
+# Under these adjacencies, world 0 leaves a record out. Under zero-out, world 0 would have a zero record in its place.
+# The release would not change, so world 0 leaves the record out under zero-out too.
 LEFT_OUT = ("add-remove", "zero-out")
 
 
@@ -31,10 +30,10 @@ class NeighbourPair:
     Parameters
     ----------
     net : Net
-    B : list of feedback matrices, None where there is none; [] for a rule without feedback
+    B : list of feedback matrices, None for a layer without a matrix; [] for a rule without feedback
     x, y : pairs of arrays for world 0 and world 1, which differ in the last record
-    adjacency : "replace-one"; "replace-label", with the same x in both worlds; or a name in `LEFT_OUT`, if world 0 does
-        not have the last record
+    adjacency : "replace-one"; "replace-label", if x is equal in the two worlds; or a name in `LEFT_OUT`, if world 0
+        does not have the last record
     place : int, the row of the last record in `batch`; None for the last row
     copies : int >= 0, number of the first records that are copies of world 1's last record in both worlds
     """
@@ -57,7 +56,7 @@ class NeighbourPair:
 
     @property
     def records(self) -> list[np.ndarray]:
-        """The inputs of the record that differs, in world 0 if they differ, and in world 1. An ascent changes them."""
+        """The inputs that an ascent changes: the differing record in world 1 and, under replace-one, in world 0."""
         return [self.x[0][-1], self.x[1][-1]] if self.adjacency == "replace-one" else [self.x[1][-1]]
 
     @property
@@ -67,7 +66,7 @@ class NeighbourPair:
         return np.concatenate([a.ravel() for a in (*self.net.W[1:], *self.net.b[1:], *matrices, *self.records)])
 
     def at(self, theta: np.ndarray) -> "NeighbourPair":
-        """The same pair with other values, in their dtypes."""
+        """The pair with the values theta in place of its own values."""
         start = 0
 
         def take(like: np.ndarray) -> np.ndarray:
@@ -82,7 +81,7 @@ class NeighbourPair:
         return replace(self, net=net, B=B).with_records([take(record) for record in self.records])
 
     def with_records(self, records: list[np.ndarray]) -> "NeighbourPair":
-        """The same pair with other inputs, as in `records`, for the record that differs and its copies."""
+        """The pair with new inputs for the differing record and its copies, in the order of `records`."""
         worlds: dict[str, list] = {
             "replace-one": records, "replace-label": 2 * records,
             "add-remove": [None, *records], "zero-out": [None, *records],
@@ -105,7 +104,7 @@ class SearchResult:
 
     Parameters
     ----------
-    ratio : float >= 0, the largest distance between two directions over the stated sensitivity
+    ratio : float >= 0, the largest distance between two directions, divided by the stated sensitivity
     drawn : float >= 0, the largest ratio among the random draws
     pair : NeighbourPair with the largest ratio
     """
@@ -115,16 +114,18 @@ class SearchResult:
     pair: NeighbourPair
 
 
-# answer(net, B, x, y): the rule's release without noise, as one vector. stated(net, B): its sensitivity.
+# answer(net, B, x, y) is the rule's release without noise, as one vector. stated(net, B) is the stated sensitivity.
 Answer = Callable[[Net, list, np.ndarray, np.ndarray], np.ndarray]
 StatedSensitivity = Callable[[Net, list], float]
 
 
 def ratio(answer: Answer, stated: StatedSensitivity, pair: NeighbourPair, *, not_finite: float = 0.0) -> float:
-    """The l2 distance between the two directions over the stated sensitivity; ``not_finite`` if it is not finite.
+    """The l2 distance between the two directions, divided by the stated sensitivity.
 
-    With ``not_finite`` = 0, an ascent avoids such points. To test whether a rule is safe for all finite records, use
-    infinity.
+    If the distance is not finite, the result is ``not_finite``.
+
+    With ``not_finite`` = 0, an ascent avoids points with a distance that is not finite. To test whether a rule is safe
+    for all finite records, set ``not_finite`` to infinity.
     """
     with np.errstate(all="ignore"):
         one, other = (np.asarray(answer(pair.net, pair.B, *pair.batch(world)), float) for world in (0, 1))
@@ -135,11 +136,11 @@ def ratio(answer: Answer, stated: StatedSensitivity, pair: NeighbourPair, *, not
 def climb(
     answer: Answer, stated: StatedSensitivity, pair: NeighbourPair, *, evaluations: int, rng: np.random.Generator
 ) -> NeighbourPair:
-    """Ascend from a pair: half of the evaluations with L-BFGS and numerical gradients, the others with random steps.
+    """Ascend from a pair. Half of the evaluations are for L-BFGS with numerical gradients, the others for random steps.
 
-    We need random steps because gradients give no direction at the kinks of the clips. A random step changes a few of
-    the values, each by a share of its size. A step is accepted only if the gain is larger than rounding, because
-    rounding differs between processors.
+    We need random steps because the gradient does not exist at the kinks of the clips. A random step changes a few of
+    the values, each by a share of its size. A step is accepted only if the distance grows by more than rounding,
+    because rounding differs between processors.
     """
     found = optimize.minimize(
         lambda theta: -ratio(answer, stated, pair.at(theta)),
@@ -169,7 +170,7 @@ def search(
     offered: Sequence[NeighbourPair] = (),
     rng: np.random.Generator,
 ) -> SearchResult:
-    """The pair with the largest ratio among random draws, offered pairs, and ascents from the best of both.
+    """The pair with the largest ratio among random pairs, offered pairs, and ascents from the best of these pairs.
 
     Parameters
     ----------
@@ -177,9 +178,9 @@ def search(
     stated : function (net, B) -> float > 0, the stated sensitivity
     draw : function rng -> NeighbourPair, see `draw_pair`
     draws : int >= 1, number of random pairs
-    climbs : int >= 0, number of ascents, each from another pair
+    climbs : int >= 0, number of ascents, each from a different pair
     evaluations : int >= 1, approximate number of evaluations for each ascent
-    offered : further pairs to start from
+    offered : further pairs from which an ascent may start
     rng : numpy.random.Generator
     """
     pairs = [draw(rng) for _ in range(draws)]
@@ -194,7 +195,7 @@ def search(
 
 
 def _best_first(pairs: list[NeighbourPair], ratios: list[float]) -> list[int]:
-    """Indices of the pairs by their ratios, the largest first.
+    """Indices of the pairs in the order of their ratios, the largest ratio first.
 
     Among ratios that are equal up to rounding, the smallest network comes first, and then the smallest batch of at
     least two records. Games on small networks and batches take the least time.
@@ -218,13 +219,13 @@ def draw_pair(
     place: int | None = None,
     copies: int = 0,
 ) -> NeighbourPair:
-    """A pair with random weights, feedback and records in the given shapes. Their sizes vary over orders of magnitude.
+    """A pair with random weights, feedback and records, whose sizes vary over orders of magnitude.
 
     Parameters
     ----------
     net, B : network and feedback that give shapes and dtypes
     adjacency : one of `nfa.mechanism.ADJACENCIES`
-    others : int >= 0, number of records that both worlds have
+    others : int >= 0, number of records that are in both worlds
     rng : numpy.random.Generator
     spread : float >= 0, standard deviation of the base-10 logarithm of the sizes
     place : int in 0 .. others, the row of the record that differs; None for the last row
@@ -255,7 +256,7 @@ def draw_pair(
 
 
 def _targets(net: Net, n: int, classes: int, rng: np.random.Generator) -> np.ndarray:
-    """One-hot targets, labels 0 and 1 for one output, or real values for the squared error. The last two differ."""
+    """One-hot targets, labels 0 and 1 (one output), or real values (squared error). The last two targets differ."""
     if net.loss is squared_error:
         return 10 ** rng.standard_normal() * rng.standard_normal((n, classes))
     labels = rng.integers(max(classes, 2), size=n)

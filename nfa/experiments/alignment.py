@@ -1,4 +1,4 @@
-"""How well a rule's direction agrees with the gradient: the cosine of Figure 2 (right) of Ohana et al."""
+"""The cosine between a rule's direction and the gradient, as in Figure 2 (right) of Ohana et al."""
 
 import math
 import statistics
@@ -14,7 +14,7 @@ from nfa.rules.spec import spec
 
 
 def alignment(dW_a: list, dW_b: list, l: int) -> float:
-    r"""Cosine between two directions for the weights of layer l, each as one vector; 0 if one of them is zero.
+    r"""Cosine between two directions for the weights of layer l, each as one vector; 0 if one of the two is zero.
 
     .. math:: \cos = \frac{\langle dW_a^l, dW_b^l \rangle_F}{\|dW_a^l\|_F \, \|dW_b^l\|_F}
 
@@ -32,19 +32,20 @@ def alignment(dW_a: list, dW_b: list, l: int) -> float:
 
 
 class Watched:
-    """A rule whose direction is compared with backpropagation at some steps, at the same weights on the same batch.
+    """A rule whose direction is compared with the gradient of backpropagation at some steps.
 
     Parameters
     ----------
     rule : function (net, x, y, *, rng) -> (dW, db)
-    every : int >= 1. The directions are compared at the steps that this number divides
+    every : int >= 1. The comparison is at the steps that this number divides, with the weights and the batch of the
+        step
     start : int >= 0, steps already done
     noted : cosines since the end of the last epoch: one list for each comparison, with one entry for each layer
 
     Notes
     -----
-    Guarantee: the rule's direction is returned unchanged. The gradient takes an extra pass and draws nothing from the
-    rng.
+    Guarantee: the rule's direction is returned unchanged. The gradient needs another forward and backward pass, and
+    draws nothing from the rng.
     """
 
     def __init__(self, rule: Callable, every: int, start: int = 0, noted: Sequence = ()) -> None:

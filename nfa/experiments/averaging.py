@@ -1,9 +1,9 @@
 """The mean of the weights after each of the last steps.
 
-A run with the setting ``average`` evaluates and saves this mean.
+A run with the setting ``average`` evaluates and saves a network with this mean.
 
 The training continues from the last weights, so the mean changes no step. The mean is computed from weights that the
-steps have already released. So it is post-processing, and epsilon is the same as without the mean.
+steps have already released. So the mean is post-processing, and does not change epsilon.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from nfa.network import Net
 
 
 def first_averaged(share: float, steps: int) -> int:
-    """The first step that counts if the last ``share`` of the steps is averaged. At least one step counts.
+    """The first averaged step if the last ``share`` of the steps is averaged. At least one step is averaged.
 
     Examples
     --------
@@ -36,7 +36,7 @@ class TailAverage:
     Parameters
     ----------
     net : Net, for the shapes
-    first : int >= 1, the first step that counts
+    first : int >= 1, the first averaged step
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class TailAverage:
         self.sums = [np.zeros(p.shape) for p in _parameters(net)]
 
     def add(self, net: Net, t: int) -> None:
-        """Add the weights of net after step t, if step t counts."""
+        """Add the weights of net after step t, if t >= ``first``."""
         if t < self.first:
             return
         with np.errstate(over="ignore", invalid="ignore"):  # the run reports divergence elsewhere
@@ -58,13 +58,13 @@ class TailAverage:
         self.count += 1
 
     def restore(self, sums: list[np.ndarray], t: int) -> None:
-        """Continue after step t from sums that were saved. Raise ValueError if they do not fit."""
+        """Continue after step t from sums that were saved. Raise ValueError if the sums do not fit the network."""
         if [(a.shape, a.dtype) for a in sums] != [(a.shape, a.dtype) for a in self.sums]:
             raise ValueError("the averaged weights must have the shapes and types of the weights of the network")
         self.sums, self.count = sums, max(0, t - self.first + 1)
 
     def network(self, net: Net) -> Net:
-        """Return the network with the mean of the weights, or net itself before the first step that counts."""
+        """Return the network with the mean of the weights, or net itself before the first averaged step."""
         if not self.count:
             return net
         twin = net.copy()

@@ -1,4 +1,4 @@
-"""The keyword arguments of a rule, from the settings of a run: feedback, OPUs, kernels and the rule's own settings."""
+"""The keyword arguments of a rule in a run: feedback, OPUs, kernels and the rule's own settings."""
 
 import inspect
 import json
@@ -32,7 +32,7 @@ CAMERA_PARAMETERS = tuple(f.name for f in fields(Camera) if f.name != "count")
 def cannot_compile() -> str:
     """The reason why numba cannot compile a kernel in this process, as a clause; "" if numba can compile.
 
-    If NUMBA_DISABLE_JIT is set, kernels are Python loops, which are far slower than NumPy.
+    If the environment variable NUMBA_DISABLE_JIT is set, kernels are Python loops, which are far slower than NumPy.
     """
     try:
         import numba
@@ -60,7 +60,7 @@ def bind(rule: RuleSpec, settings: Settings, net: Net, streams: AnyStreams, m: i
             has = f"The settings of this rule are {', '.join(own)}" if own else "This rule has no settings"
             raise ValueError(f"rule {rule.name} has no setting {name!r}. {has}")
         check_type(name, value, own[name].type)
-    # A copy by JSON, so that the rule and its mechanism get the same plain numbers.
+    # We copy the settings by JSON, so that the rule and its mechanism get equal plain numbers.
     types = {name: one.type for name, one in own.items()}
     bound = whole_as_counts(json.loads(json.dumps(settings.rule_settings)), types)
     if settings.opu is not None:
@@ -85,7 +85,7 @@ def bind(rule: RuleSpec, settings: Settings, net: Net, streams: AnyStreams, m: i
         bound["at"] = settings.at
     if settings.first_weights == "aligned":
         _align(settings, net, bound, streams("feedback", 1))
-    # A public normaliser, if the rule requires one or if the size of a batch is random.
+    # We give a public normaliser m if the rule requires m, or if the size of a batch is random.
     if "m" in own and (own["m"].required or SAMPLERS[settings.sampling].size_varies):
         bound.setdefault("m", m)
     if "N_B" in own and settings.N_B is not None:
@@ -103,10 +103,10 @@ def bind(rule: RuleSpec, settings: Settings, net: Net, streams: AnyStreams, m: i
 def fast(rule: RuleSpec, settings: Settings, net: Net) -> dict[str, Callable]:
     """Return the kernels that the rule takes as keyword arguments and that support this run.
 
-    Seeded runs draw their noise with Philox, a fast generator. Secure runs draw it with `nfa.kernels.rounded`, and the
-    caller must still bind the unit of the grid to this ``add_normal``. A secure run binds no ``add_normal_each``,
-    because nfa refuses secure runs of its own rules that take this argument. A rule from outside in a secure run keeps
-    its own default and draws from the cipher of the run.
+    Seeded runs draw their noise with Philox, a fast generator. Secure runs draw their noise with `nfa.kernels.rounded`,
+    and the caller must still bind the unit of the grid to this ``add_normal``. A secure run binds no
+    ``add_normal_each``, because nfa refuses secure runs of its own rules that take this argument. In a secure run, a
+    rule from outside keeps its own default for ``add_normal_each``, which draws from the cipher of the run.
 
     Raises OSError if numba cannot be imported.
     """
@@ -124,9 +124,9 @@ def fast(rule: RuleSpec, settings: Settings, net: Net) -> dict[str, Callable]:
 def use_kernels(net: Net, optimizer: Any, bound: dict[str, Any], secure: bool) -> None:
     """Set the kernels of the layers of a network, of a rule's stored feedback and of an optimizer.
 
-    In a secure run, kernels compute the products with W and with B in an example's own pass, so that the rows do not
-    depend on each other. Activations of nfa get kernels. An activation from outside with the same name keeps its own
-    functions.
+    In a secure run, kernels compute the products with W and with B in an example's own pass. So the result of an
+    example does not depend on other examples. Activations of nfa get kernels. An activation from outside nfa keeps its
+    own functions, even if it has the name of an activation of nfa.
 
     Raises OSError if numba cannot be imported.
     """
@@ -153,7 +153,10 @@ def layers_with_kernels(net: Net, secure: bool) -> None:
 
 
 def _kernels() -> ModuleType:
-    """Return the package of the kernels. This function imports its modules, because importing numba is slow."""
+    """Import the modules of the kernels, and return their package.
+
+    nfa imports these modules only here, because importing numba is slow.
+    """
     try:
         from nfa import kernels
         from nfa.kernels import (  # noqa: F401
@@ -178,7 +181,7 @@ def _kernels() -> ModuleType:
 
 
 def kernels_of(rule: partial | InParts, net: Net, optimizer: Any) -> list[str]:
-    """The names of a run's kernels: the modules for the layers, and the functions for the rule and the optimizer."""
+    """The names of a run's kernels: modules for the layers, and functions for the rule and the optimizer."""
     layers = [getattr(part, "ops", None) for part in (*net.map[1:], *net.pool[1:])]
     modules = {layer.__name__ for layer in layers if isinstance(layer, ModuleType)}
     modules |= {getattr(phi.phi, "__module__", "") for phi in net.phi[1 : net.L]}
@@ -202,12 +205,12 @@ def _product(settings: Settings) -> dict[str, Any]:
 
 
 def kernel_product(phi: ops.Activation) -> tuple[Callable, ops.Activation]:
-    """The kernels of random features: a product with independent rows, and the activation with its kernels."""
+    """The kernels of random features: a product that computes each row alone, and the activation with its kernels."""
     return _kernels().rows.matmul, _activation(phi)
 
 
 def _activation(phi: ops.Activation) -> ops.Activation:
-    """Return an activation with its kernels if nfa provides both; otherwise return it unchanged."""
+    """Return an activation of nfa with its kernels. Return any other activation unchanged."""
     if any(phi is one for one in (ops.tanh, ops.sigmoid, ops.relu)):
         kernels = _kernels()
         return replace(phi, **{d + "phi": getattr(kernels.activations, d + phi.name) for d in ("", "d")})
@@ -256,7 +259,7 @@ def _unstored(settings: Settings, net: Net, rng: np.random.Generator) -> list:
 
 
 def _align(settings: Settings, net: Net, bound: dict[str, Any], rng: np.random.Generator) -> None:
-    """Align the first weights with the feedback of a run."""
+    """Align the initial weights with the feedback of a run."""
     if "B" not in bound:
         raise ValueError(
             f"first_weights='aligned' needs a rule with feedback B, but rule {settings.rule} has no feedback B:"

@@ -41,15 +41,15 @@ def save_checkpoint(
     sealed: bool = False,
     average: TailAverage | None = None,
 ) -> None:
-    """Write everything that a run needs to continue: W, b, the states of optimizer and rule, the step t and meta.
+    """Write the data that a run needs to continue: W, b, the states of optimizer and rule, the step t and meta.
 
     Parameters
     ----------
-    path : file to write, replaced atomically: a reader sees the old file or the whole new file
+    path : file to write. It is replaced atomically, so a reader sees the old file or the whole new file
     state : the rule's state dict, if it keeps one: arrays and JSON values by name
     meta : any JSON value of the caller (settings, history)
-    privacy : JSON value, the record's statement about the privacy of every step up to t. A run that continues must make
-        the same statement
+    privacy : JSON value, the statement about the privacy of every step up to t. A run that continues must have an equal
+        statement
     sealed : whether the whole content gets an authentication code under the user's key, see `nfa.data.keyed_digest`
     average : sums of the weights of the last steps, for a run that averages the weights
 
@@ -74,7 +74,7 @@ def save_checkpoint(
 
 
 def _digest_of(arrays: dict[str, np.ndarray]) -> str:
-    """A SHA-256 of arrays with their names."""
+    """A SHA-256 of arrays and their names."""
     digest = hashlib.sha256()
     for name, array in sorted(arrays.items()):
         digest.update(json.dumps([name, array.dtype.str, array.shape]).encode())
@@ -96,17 +96,17 @@ def load_checkpoint(
     Parameters
     ----------
     path : file written by `save_checkpoint`
-    net, optimizer : network and optimizer with the shapes, the dtype and the kind of the saved ones. They are changed
-        only if everything fits
+    net, optimizer : network and optimizer, which must match the saved ones in shapes, dtype and kind. They are changed
+        only if the whole file fits
     state : the rule's state dict, filled in place
-    privacy : JSON value, the statement of this run about the privacy of its steps
+    privacy : JSON value, this run's statement about the privacy of its steps
     sealed : whether the file must have a valid seal under the user's key
     average : sums of the weights of the last steps, filled in place; None for a run that does not average
 
     Raises
     ------
-    ValueError : if the file is not a whole checkpoint, belongs to another network or optimizer, was not sealed, or
-        reports another privacy of its steps than this run
+    ValueError : if the file is not a whole checkpoint, belongs to another network or optimizer, was not sealed, or has
+        a statement about privacy that differs from this run's
     OSError : if the file cannot be read
     """
     name = os.fspath(path)
@@ -183,11 +183,11 @@ def load_checkpoint(
 class Session:
     """The work of one process on a run.
 
-    The session begins at step 1 or at a checkpoint, and ends at the last step or at a signal.
+    A session begins at step 1 or at a checkpoint, and ends at the last step or at a signal.
 
     Parameters
     ----------
-    parts : parts of the run. The steps change net, optimizer and state
+    parts : the `Prepared` parts of the run. The steps change net, optimizer and state
     identity : identity of the run, from `nfa.experiments.records.identify`
     checkpoint : file to continue from, and to write; None for a run in memory, which has only one session
     start : int >= 0, steps of earlier sessions
@@ -224,7 +224,8 @@ class Session:
 
         Raises
         ------
-        ValueError : if the files of the session are damaged, or report another privacy of the steps than this run
+        ValueError : if the files of the session are damaged, or have a statement about privacy that differs from this
+            run's
         OSError : if these files cannot be read
         """
         parts, saved, secure = self.parts, None, self.parts.privacy.secure
@@ -250,24 +251,24 @@ class Session:
             self.spent_before = steps_spent.earlier(self.checkpoint, saved, self.identity)
 
     def _said_of_steps(self) -> dict[str, Any]:
-        """The privacy that a checkpoint must report so that this run can continue from it."""
+        """The statement about privacy that a checkpoint must have so that this run can continue from it."""
         return {"rule": self.identity["settings"]["rule"], **self.parts.privacy.known}
 
     @property
     def net(self) -> Net:
         """The network that is evaluated and saved.
 
-        If the run averages weights, it has averaged weights as soon as one step counts for the average.
+        If the run averages weights, this network has the averaged weights from the first averaged step on.
         """
         return self.parts.net if self.average is None else self.average.network(self.parts.net)
 
     @property
     def seconds(self) -> float:
-        """Seconds spent on the run until now, with the seconds of earlier sessions."""
+        """Seconds spent on the run so far, including earlier sessions."""
         return self.seconds_before + time.monotonic() - self.began
 
     def counted(self, t: int) -> list[Spent]:
-        """The steps to account for at step t: the steps done or, in a secure run, the steps of every session."""
+        """The steps that epsilon covers at step t: the steps done or, in a secure run, the steps of every session."""
         if not self.parts.privacy.secure:
             return [(1, t)]
         return [*self.spent_before, (self.start + 1, t - self.start)] if t > self.start else self.spent_before
@@ -287,13 +288,13 @@ class Session:
         self.history.append(entry)
 
     def account(self, t: int) -> dict[str, Any]:
-        """The privacy part of the record that is about to be written at step t, see `_with_sessions`."""
+        """The privacy part of the record at step t, see `_with_sessions`."""
         return self._with_sessions(t, self.parts.privacy.account)
 
     def _with_sessions(self, t: int, account: Callable[[list[Spent]], dict[str, Any]]) -> dict[str, Any]:
         """The privacy part for the steps up to t.
 
-        A secure run first notes these steps as spent. Its privacy part also lists the sessions.
+        A secure run first writes the note that these steps are spent. Its privacy part also lists the sessions.
         """
         self.note_spent(t)
         counted = self.counted(t)
@@ -303,18 +304,19 @@ class Session:
         return said | {"sessions": [list(session) for session in counted]}
 
     def note_spent(self, t: int) -> None:
-        """In a secure run, note the steps up to t as spent. Raise OSError if the note cannot be written."""
+        """In a secure run, write the note of the steps spent up to t. Raise OSError if the note cannot be written."""
         if self.parts.privacy.secure and self.checkpoint is not None:
             steps_spent.note(self.checkpoint, self.counted(t), self.identity)
 
     def save(self, t: int) -> None:
-        """Write a checkpoint after step t; for a run in memory, do nothing. Raise OSError if it cannot be written."""
+        """Write a checkpoint after step t, except for a run in memory. Raise OSError if the file cannot be written."""
         if self.checkpoint is None:
             return
         parts, secure = self.parts, self.parts.privacy.secure
-        said = self._with_sessions(t, parts.privacy.by_renyi().counted)  # Renyi divergences take almost no time
+        # We use Renyi divergences, which take almost no time.
+        said = self._with_sessions(t, parts.privacy.by_renyi().counted)
         meta = self.identity | {"history": self.history, "spent": said}
-        if not secure:  # the time would reveal how many examples were drawn
+        if not secure:  # in a secure run, the time would reveal the number of drawn examples
             meta["seconds"] = self.seconds
         if self.watched:
             meta["noted"] = self.watched.noted
@@ -329,9 +331,9 @@ class Session:
 
 @contextmanager
 def signals_noted() -> Iterator[list[int]]:
-    """Collect Ctrl-C and SIGTERM, so that the caller can obey after a complete step.
+    """Collect the signals Ctrl-C and SIGTERM in a list, so that the caller can end after a complete step.
 
-    In the middle of a step, some weights are new and some are old.
+    A process that ended in the middle of a step could save some new and some old weights.
     """
     seen: list[int] = []
     if threading.current_thread() is not threading.main_thread():  # only the main thread gets signals

@@ -27,9 +27,10 @@ from nfa.rules.spec import spec
 
 EXACT = 2**53  # up to this size, a float represents every whole number
 KINDS = {"U": "text", "S": "bytes", "m": "time spans", "M": "dates", "V": "structured values"}  # by NumPy's kinds
-NOTHING = ("NoneType", "NAType", "NaTType")  # the types of missing values, of Python and of pandas
+NOTHING = ("NoneType", "NAType", "NaTType")  # names of the types of missing values in Python and pandas
 HIDDEN = 100  # units of the hidden layer of the default network
-NOT_FOR_ARRAYS = ("dataset", "test", "tested", "data_dir")  # settings about files and test sets
+# Settings about files and test sets, which a `Classifier` does not have.
+NOT_FOR_ARRAYS = ("dataset", "test", "tested", "data_dir")
 # Settings whose name or default differs from that of `nfa train`.
 CALLED = KEYWORDS.called
 DEFAULTS = {
@@ -62,13 +63,14 @@ class Classifier:
     ----------
     epsilon : the setting ``target_epsilon``, from which nfa computes the noise of the rule
     rule_settings : dict of the rule's own settings. If a rule needs a bound C and none is given, C = 1
-    classes : list of the labels, in the order of the columns of `predict_proba`, or the value of the setting, such as
-        "cat,dog" or 3. You must give them if the fit computes epsilon or is secure. None: the labels in y
+    classes : list of the labels, in the order of the columns of `predict_proba`, or the value of the setting
+        ``classes``, such as "cat,dog" or 3. You must give the classes if the fit computes epsilon or is secure. None:
+        the labels in y
     records : int, the public number of training examples. You must give this number if the fit computes epsilon under
         add-remove
     architecture : None for one hidden layer of 100 units
     batch : None for 32, or for all examples if there are fewer
-    sampling : None for poisson if the fit computes epsilon or is secure, otherwise for epoch-partition
+    sampling : None for poisson if the fit computes epsilon or is secure, and otherwise for epoch-partition
     adjacency : None for add-remove if the fit computes epsilon or is secure
     pixels : None for standard. A fit that computes epsilon or is secure may not use the mean of the data. In such a
         fit, None means unit for uint8 and as-is for other numbers
@@ -104,7 +106,7 @@ class Classifier:
             setattr(self, name, settings.get(name, default))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name. ``deep`` changes nothing, because no parameter has parameters."""
+        """Return the parameters by name. ``deep`` has no effect, because no parameter has parameters of its own."""
         return {name: getattr(self, name) for name in PARAMETERS}
 
     def set_params(self, **settings: Any) -> Self:
@@ -163,13 +165,13 @@ class Classifier:
         ------
         ValueError : if data or parameters do not fit, or if a fit that computes epsilon or is secure lacks a
             declaration or a necessary setting
-        NoGuarantee : if you ask for noise from epsilon but no theorem covers the run
+        NoGuarantee : if you give a target epsilon but no theorem covers the run
         nfa.train.Diverged : if the run diverges
 
         Notes
         -----
-        Guarantee: nothing is written to a file, except the user's key for a secure run if there is no key yet. Equal
-        data and parameters give the same weights as `nfa train`.
+        Guarantee: no file is written, except the file of the user's key for a secure run, if there is no key yet. With
+        equal data and parameters, the weights equal those of `nfa train`.
         """
         names = _feature_names(x)
         examples, labels = _examples(x), _labels(y)
@@ -215,8 +217,8 @@ class Classifier:
     def predict_proba(self, x: Any) -> np.ndarray:
         """Return the probability of each class, (n, K), for n examples. The columns are in the order of `classes_`.
 
-        Raises ValueError for examples of another shape or with other features, or before the fit. If scikit-learn is
-        installed, the error before the fit is its `NotFittedError`.
+        Raises ValueError for examples whose shape or features differ from the fit, or before the fit. If scikit-learn
+        is installed, the error before the fit is scikit-learn's `NotFittedError`.
         """
         self._check_fitted()
         self._check_names(_feature_names(x))
@@ -232,7 +234,7 @@ class Classifier:
         return self.trained_.probabilities(examples)
 
     def predict(self, x: Any) -> np.ndarray:
-        """Return the label of the most probable class of each example, (n,). Raises as `predict_proba`."""
+        """Return the label of the most probable class of each example, (n,). Raises as `predict_proba` does."""
         places = self.predict_proba(x).argmax(axis=1)
         return self.classes_[places]
 
@@ -253,7 +255,7 @@ class Classifier:
         return {of[name]: value for name, value in changed.items()}
 
     def _settings(self, x: np.ndarray) -> Settings:
-        """The settings of the run without the network, which depends on the classes."""
+        """The settings of the run, without the architecture, which depends on the classes."""
         given = {"epochs": self.epochs, "dtype": self.dtype} | self._given()  # type: ignore[attr-defined]
         given["rule_settings"] = dict(given.get("rule_settings") or {})
         given["classes"] = _declared_classes(given.get("classes"))
@@ -275,7 +277,7 @@ class Classifier:
         return Settings(dataset=IN_MEMORY, **given)
 
     def _classes(self, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
-        """The labels in the order of the columns, the positions of the labels of y in it, and the labels' names."""
+        """The classes in the order of the columns, the position of each label in this order, and the classes' names."""
         text = _declared_classes(self.classes)  # type: ignore[attr-defined]
         if text is None:
             order, codes = np.unique(labels, return_inverse=True)
@@ -302,7 +304,7 @@ class Classifier:
         raise NotFittedError(words)
 
     def _check_names(self, names: list[str] | None) -> None:
-        """Raise ValueError if the feature names differ from the fit. Warn if only one of the two has names."""
+        """Raise ValueError if the feature names differ from the fit. Warn if only the fit or only x has names."""
         fitted = getattr(self, "feature_names_in_", None)
         who = type(self).__name__
         if fitted is None and names is not None:
@@ -315,7 +317,7 @@ class Classifier:
 
 
 def fit(x: Any, y: Any, **settings: Any) -> Classifier:
-    """Train a network on arrays. The call is short for ``Classifier(**settings).fit(x, y)`` and raises the same errors.
+    """Train a network on arrays. The call is short for ``Classifier(**settings).fit(x, y)`` and raises its errors.
 
     Examples
     --------
@@ -460,7 +462,8 @@ def _of_one_kind(objects: list[Any]) -> np.ndarray:
         raise ValueError(f"y must hold labels of one kind, got {' together with '.join(sorted(kinds))}")
     if kinds == {"text"}:
         for i, one in enumerate(objects):
-            if not one.strip() or "\0" in one:  # NumPy drops a NUL at the end, so two labels would become equal
+            # NumPy drops a NUL at the end of a text, so two different labels could become equal.
+            if not one.strip() or "\0" in one:
                 raise ValueError(
                     f"the label of example {i + 1} is empty or contains the character NUL: rename the class"
                 )

@@ -1,4 +1,4 @@
-"""Whether an example's own pass depends on the size of its batch, its position in the batch, or the other examples.
+"""Test whether an example's own pass depends on the batch size, its position in the batch, or the other examples.
 
 In exact arithmetic, the pass depends on none of these. In floats, a product can round a row differently in another
 batch, because a linear algebra library uses different loops for different sizes. A secure run needs a pass that is
@@ -31,7 +31,7 @@ def own_pass(
     ----------
     net : Net
     x, y : (m, *in_shape) and (m, n_L) arrays, the examples and their targets
-    B, at, project, clip_l2 : keyword arguments as of a rule. Without B, no error is projected
+    B, at, project, clip_l2 : keyword arguments as for a rule (see `nfa.rules`). Without B, no error is projected
 
     Yields
     ------
@@ -69,9 +69,9 @@ def first_difference(
     sizes: Any,
     rng: np.random.Generator,
 ) -> tuple[str, int] | None:
-    """Return the name of the first result of an example that differs in another batch, and the size of that batch.
+    """Return the name of the first value of an example that differs between batches, and the size of the batch.
 
-    Returns None if no result differs.
+    Returns None if no value differs.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def check(net: Net, dtype: np.dtype, largest: int, **how: Any) -> None:
     dtype : type of the examples
     largest : int >= 1, largest number of examples in one call of a rule (`nfa.parts.part_size`). All sizes up to this
         number are tested
-    how : further keyword arguments of `own_pass`
+    how : keyword arguments of `own_pass`
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""The declaration of a setting: ``Annotated[type, Setting(range=...)]``. The docstring of the class has its meaning.
+"""The declaration of a setting: ``Annotated[type, Setting(range=...)]``. Its meaning is in the class docstring.
 
-The documentation of the class, the checks, the values that a record leaves out, and the option of `nfa train` all
-follow from the declaration. Every start of the command line reads the declarations. So this module imports no module
+nfa derives the documentation of the class, the checks, the values that a record leaves out, and the option of `nfa
+train` from the declaration. Every start of the command line reads the declarations. So this module imports no module
 that is slow to import.
 """
 
@@ -20,7 +20,8 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_typ
 from nfa.docstrings import meanings_of
 
 AnyClass = TypeVar("AnyClass", bound=type)
-_MEANINGS: dict[type, dict[str, str]] = {}  # the texts before `documented` completes the docstrings
+# The meanings in the docstrings, before `documented` completes the docstrings.
+_MEANINGS: dict[type, dict[str, str]] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,14 +30,14 @@ class Setting:
 
     Parameters
     ----------
-    range : function that checks the value, called with a keyword: ``range(batch=32)``. It raises ValueError for a wrong
-        value. It is not called for None if the field's type allows None. If range is None, another part of the run
-        checks the value
+    range : function that checks the value, called with a keyword: ``range(batch=32)``. The function raises ValueError
+        for a wrong value. It is not called for the value None if the field's type allows None. If there is no such
+        function, another part of the run checks the value
     option : the names of the option if they differ from the name of the field: ``"--net --architecture"``
     metavar : placeholder of the value in the help; None for the type
     unset : default that the help prints if the default is None or an empty dictionary; "" to print no default
     empty : word on the command line for an empty dictionary of parameters, if there is such a word
-    null : whether a record contains null if the value is None. A record leaves out other settings that are None
+    null : whether a record contains null if the value is None. If false, the record leaves out the setting
     """
 
     range: Callable[..., None] | None = None
@@ -86,7 +87,7 @@ def declared(settings: type) -> list[Declared]:
 
 
 def check(settings: Any, called: Mapping[str, str] | None = None) -> None:
-    """Raise ValueError for the first setting that is out of its own range.
+    """Raise ValueError for the first setting with a value out of its range.
 
     ``called`` maps names of settings to other names for the error message.
     """
@@ -107,7 +108,8 @@ def documented(settings: AnyClass) -> AnyClass:
         if one.optional and one.setting.unset not in ("", "none"):
             said.append(f"None: {one.setting.unset}.")
         text = f"{one.name} : {' '.join(filter(None, said))}"
-        text = re.sub(r"\{(nfa[.\w]+)\}", r"`\1`", text)  # the help prints this list in full
+        # The help prints the whole list, but the docstring only names it.
+        text = re.sub(r"\{(nfa[.\w]+)\}", r"`\1`", text)
         entries.append(textwrap.fill(text, 100, subsequent_indent="    ", break_on_hyphens=False))
     head = inspect.cleandoc(settings.__doc__ or "").partition("\n\nParameters\n")[0]
     settings.__doc__ = "\n".join([head, "", "Parameters", "----------", *entries])
@@ -121,7 +123,7 @@ def documented(settings: AnyClass) -> AnyClass:
 
 @dataclass(frozen=True)
 class Range:
-    """An allowed range: words that follow "must be", and a test of a value.
+    """An allowed range: words that follow "must be" in a message, and a test of a value.
 
     Examples
     --------
@@ -133,7 +135,7 @@ class Range:
 
     words: str
     holds: Callable[[Any], bool]
-    first: "Range | None" = None  # a condition that must hold first
+    first: "Range | None" = None  # a range that is checked first
 
     def __call__(self, /, **named: Any) -> None:
         for name, value in named.items():
@@ -155,13 +157,13 @@ TRUE_OR_FALSE = Range("true or false", lambda value: isinstance(value, bool))
 
 @dataclass(frozen=True)
 class OneOf:
-    """One of some names. ``names`` can be the path of a list, such as "nfa.mechanism.LAWS", which a check imports."""
+    """The range of a setting with named values. ``names`` are the names, or the path of a list that a check imports."""
 
     names: tuple[str, ...] | str
 
     @property
     def words(self) -> str:
-        """The words for the documentation; "" for a tuple of names, because the setting's entry explains them."""
+        """The words for the documentation; "" for a tuple of names, because the setting's meaning names them."""
         return f"one of `{self.names}`" if isinstance(self.names, str) else ""
 
     def __call__(self, /, **named: Any) -> None:

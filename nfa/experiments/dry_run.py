@@ -1,6 +1,7 @@
-"""Estimates of the time and memory of runs. We time a few steps of each kind, or parts of a step if steps are long.
+"""Estimates of the time and memory of runs. We time a few steps of each kind of run, or parts of a step.
 
-A trial uses only some of the records. The estimate for the other records follows from their number.
+If steps are long, we time parts of a step. A trial uses only some of the records of a data set, and we scale its time
+to the number of records.
 """
 
 import math
@@ -26,14 +27,16 @@ from nfa.rules.spec import spec
 from nfa.sampling import ALL_RECORDS, OPTIONS, EpochPartition
 from nfa.train import train
 
-BUDGET = 10.0  # seconds to time all kinds of runs
-ROUNDS = 3  # timed steps of each size, if the time of a step is scaled
-CLEAR = 0.05  # seconds; a step of this length is not disturbed much by other work on the machine
-TRIAL_STEPS, TRIAL_SECONDS = 20, 0.2  # a trial stops after more than these steps and seconds, if it has the time
+BUDGET = 10.0  # seconds for timing all kinds of runs
+ROUNDS = 3  # number of timed steps of each size, if the time of a step is scaled
+CLEAR = 0.05  # seconds; other processes change the time of such a step only a little
+TRIAL_STEPS, TRIAL_SECONDS = 20, 0.2  # a trial takes more steps and seconds than these limits, unless the budget ends
 FEW = 8  # number of examples at the start of a trial
-NO_STEP = 1e-20  # learning rate of a trial: no parameter changes, and no update is a slow subnormal number
-SOME = 1000  # records of a data set in a trial
-BASE_BYTES = 150e6  # Python with NumPy and SciPy
+# Learning rate of a trial. It is so small that no parameter changes, and so large that no update is a slow subnormal
+# number.
+NO_STEP = 1e-20
+SOME = 1000  # number of records of a data set in a trial
+BASE_BYTES = 150e6  # memory of Python with NumPy and SciPy
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +65,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Estimate:
-    """The cost of one run: its time, the memory of its process, and the parts that were timed, in words."""
+    """The estimate for one run: its time, the memory of its process, and words about what was timed."""
 
     seconds: float
     nbytes: float
@@ -70,13 +73,13 @@ class Estimate:
 
 
 def kind(cell: Cell) -> str:
-    """Return the kind of a run: rule, network, data, epochs and batch size. Runs of one kind take equally long."""
+    """Return the kind of a run: rule, network, data, epochs and batch size. All runs of a kind take the same time."""
     batches = "whole epochs at once" if cell.settings.sampling in ALL_RECORDS else f"batches of {cell.settings.batch}"
     return f"{_work(cell.settings)}, {cell.epochs} {'epoch' if cell.epochs == 1 else 'epochs'} in {batches}"
 
 
 def sources(cells: Iterable[Cell]) -> dict[str, Source]:
-    """Read every data set of the cells once. Raises OSError if one is not available."""
+    """Read every data set of the cells once. Raises OSError if a data set is not available."""
     found: dict[str, Source] = {}
     for settings in (cell.settings for cell in cells):
         if settings.dataset not in found:
@@ -93,17 +96,17 @@ def sources(cells: Iterable[Cell]) -> dict[str, Source]:
 
 
 def estimates(cells: Iterable[Cell], known: Mapping[str, Source], budget: float = BUDGET) -> dict[str, Estimate]:
-    """Time and memory of the cells' runs by their `kind`.
+    """The time and memory of the cells' runs, by their `kind`.
 
     Parameters
     ----------
     known : from `sources`
-    budget : seconds that all trials share. If a kind has no time left, it is still timed on a few examples. The budget
-        includes neither these examples nor the compilation
+    budget : seconds for all trials together. If no time is left for a kind, a step on a few examples is still timed.
+        The budget does not include the time for such steps and for the compilation
 
     Raises
     ------
-    ValueError, OSError : as the runs would before their first step
+    ValueError, OSError : the errors that the runs would raise before their first step
     """
     until = time.perf_counter() + budget
     by_work: dict[str, dict[str, Cell]] = {}
@@ -121,7 +124,7 @@ def estimates(cells: Iterable[Cell], known: Mapping[str, Source], budget: float 
 
 
 def _work(settings: Settings) -> str:
-    """The computation of a step in words, without the size of a batch and the number of batches."""
+    """Words for the computation of a step, without the batch size and the number of batches."""
     ways = [f"{k} = {v}" for k, v in settings.rule_settings.items() if k == "K" or isinstance(v, str)]
     by = " by OPU" if settings.opu is not None else ""
     some = "" if settings.train_examples is None else f"{settings.train_examples} examples of "
@@ -131,7 +134,7 @@ def _work(settings: Settings) -> str:
 
 
 def _of_one_work(samples: dict[str, Cell], source: Source, file: str, until: float) -> dict[str, Estimate]:
-    """Return the estimates of kinds that differ only in batches and epochs, from one set of parts.
+    """Return the estimates of kinds that differ only in batches and epochs. These kinds use the same network and data.
 
     The file has some of the records.
     """
@@ -156,13 +159,13 @@ def _of_one_work(samples: dict[str, Cell], source: Source, file: str, until: flo
 
 
 def _smaller(settings: Settings, file: str, source: Source) -> Settings:
-    """The settings of the same work on some of the records, with the fewest repeats, and without an epsilon."""
+    """The settings of a run with the same computation on some records, with the fewest repeats and no epsilon."""
     n = len(source.some["x_train"])
     given = dict(own := settings.rule_settings) | ({"K": fewest_repeats(own)} if "K" in own else {})
     given |= {} if settings.N_B is None else {"N_B": settings.N_B}
     scheme = settings.sampling if settings.sampling in ALL_RECORDS else EpochPartition.scheme
     some: dict[str, Any] = {"dataset": file, "validation": 0.0, "sampling": scheme, "batch": min(settings.batch, n)}
-    some["tested"] = True  # we classify test examples to time the classification
+    some["tested"] = True  # because we time the classification on test examples
     some |= dict.fromkeys(
         ("test", "data_dir", "records", "train_examples", *OPTIONS, "adjacency", "delta", "accountant", "conversion")
     )
@@ -171,7 +174,7 @@ def _smaller(settings: Settings, file: str, source: Source) -> Settings:
 
 
 def fewest_repeats(rule_settings: dict[str, Any]) -> int:
-    """Number of repeats K that belong together: 1, or 2 for antithetic repeats, or K if an odd K is antithetic."""
+    """The smallest number of repeats of a trial: 1, or 2 for antithetic repeats, or K if an odd K is antithetic."""
     K = rule_settings.get("K", 1)
     return 1 if not rule_settings.get("antithetic") else K if K % 2 else 2
 
@@ -192,9 +195,9 @@ class _Trial:
         self.took: dict[tuple[int, int], float] = {}  # seconds of a step, by examples and repeats
 
     def step(self, batches, rows: int, until: float) -> tuple[float, str]:
-        """Return the seconds of a whole step on this number of examples, and how they were determined."""
+        """Return the seconds of a whole step on this number of examples, and words about the measurement."""
         m = self._first(batches, rows)
-        # In a shorter step, the part that grows with the examples is too small compared with the fixed part.
+        # If the time of a step is shorter, the part that grows with the number of examples is too small.
         plain = min(CLEAR, 2 * self.took[m, 1])
         while True:
             left, once = until - time.perf_counter(), self.took[m, 1]
@@ -220,7 +223,7 @@ class _Trial:
                 m = min(2 * m, rows)
 
     def _time(self, batches, m: int, repeats: int) -> float:
-        """The shortest time of a few steps. A first step, which is not timed, allocates arrays and compiles kernels."""
+        """The shortest time of a few steps. An earlier step, not timed, allocates arrays and compiles kernels."""
         if (m, repeats) not in self.took:
             loop, rounds = self._loop(batches, m, repeats), []
             next(loop)
@@ -248,7 +251,7 @@ class _Trial:
         return step, f"timed {taken} step{'s' if taken > 1 else ''}"
 
     def _scaled(self, batches, m: int, rows: int, until: float) -> tuple[float, str]:
-        """Scale up the time of a step. It has a fixed part, and a part that grows with the examples and the repeats."""
+        """Scale up the time of a step, which has a fixed part and a part that grows with the examples and repeats."""
         once, several, part = self.took[m, 1], 1, ""
         whole = once
         if self.repeats > 1:
@@ -264,7 +267,8 @@ class _Trial:
             with suppress(ValueError):  # the rule may need more examples
                 self._time(batches, m // 2, 1)
                 smaller = m // 2
-                # Time of a step without examples: from a line through two numbers of examples, or 0 for one number.
+                # The time of a step without examples is from a line through two measurements, or 0 if there is only
+                # one.
         line = (self.took[smaller, 1] * m - once * smaller) / (m - smaller) if smaller else 0.0
         alone = min(max(0.0, line), once)
         step = alone + (whole - alone) * rows / m
@@ -280,16 +284,20 @@ class _Few:
         self.batches, self.x, self.y, self.m = batches, few.x, few.y, m
 
     def at(self, t: int) -> tuple[np.ndarray, np.ndarray]:
-        chosen = np.resize(self.batches.indices(t), self.m) % len(self.x)  # a drawn batch may have fewer than m records
+        # Repeat records, because a drawn batch may have fewer than m records.
+        chosen = np.resize(self.batches.indices(t), self.m) % len(self.x)
         return self.x[chosen], self.y[chosen]
 
 
 def _features(parts: prepare.Prepared) -> float:
-    """Return the seconds to compute the features of one example. Runs that share features need less time."""
+    """Return the seconds to compute the features of one example.
+
+    Runs with the same features compute them only once, so they need less time.
+    """
     if parts.features is None:
         return 0.0
     examples = np.ones((4 * FEW, *parts.features.shape), parts.net.W[1].dtype)
-    parts.features(examples[:1])  # this call makes the filters
+    parts.features(examples[:1])  # the first call makes the filters, so it is not timed
     began = time.perf_counter()
     parts.features(examples)
     return (time.perf_counter() - began) / len(examples)
@@ -298,7 +306,7 @@ def _features(parts: prepare.Prepared) -> float:
 def _evaluation(parts: prepare.Prepared, most: float) -> float:
     """Return the seconds to classify one example, measured on all examples that fit into the allowed seconds."""
     examples, m = parts.x_test, 1
-    predict(parts.net, examples[:1])  # this call compiles
+    predict(parts.net, examples[:1])  # the first call compiles kernels, so it is not timed
     while True:
         began = time.perf_counter()
         predict(parts.net, examples[:m])
@@ -311,8 +319,8 @@ def _evaluation(parts: prepare.Prepared, most: float) -> float:
 def _bytes(parts: prepare.Prepared, source: Source, n: int, held: int, rows: int) -> float:
     """Memory of one run.
 
-    The memory holds the data as read and as floats, the parameters with their optimizer state and direction, and the
-    arrays of the layers.
+    The memory includes the data as read and as floats, the parameters with the optimizer state and the direction, and
+    the arrays of the layers.
     """
     net = parts.net
     size = source.size if parts.features is None else math.prod(parts.features.out_shape)

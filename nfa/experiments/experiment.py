@@ -1,4 +1,4 @@
-"""The parts of an experiment: the paper's numbers, runs or formulas, their comparison, claims, and a picture."""
+"""The classes of an experiment: the paper's numbers, the runs or formulas, the comparison, and a picture."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
@@ -9,8 +9,8 @@ from nfa.experiments.settings import Settings
 
 SCALES = ("demo", "small", "paper")
 VARIANTS = ("published", "repaired")
-Chosen = Mapping[str, Sequence[str]]  # for each name, the allowed values in a cell's key
-Records = Mapping[str, Mapping[str, Any]]  # of finished runs, by the names of the cells
+Chosen = Mapping[str, Sequence[str]]  # {name: allowed values of this name in a cell's key}
+Records = Mapping[str, Mapping[str, Any]]  # {name of a cell: record of its finished run}
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,9 @@ class Cell:
     settings : settings of the run
     key : identifies the run's row in the table, such as {"rule": "DFA", "sigma": "non-private", "reading": ...}
     until : number of epochs after which the run stops; None if it runs all epochs of its settings
-    follow : function (records of earlier cells) -> settings. It returns None while a record is missing on which the
-        settings depend. Until then, ``settings`` describe a run that takes about as long. None instead of a function if
-        the settings depend on no other run
+    follow : function (records of earlier cells) -> settings, or None while a necessary record is missing. As long as it
+        returns None, ``settings`` describe a run that takes about the same time. If the settings depend on no other
+        run, follow is None
     """
 
     name: str
@@ -40,7 +40,7 @@ class Cell:
         return self.settings.epochs if self.until is None else self.until
 
     def known(self, done: Records) -> "Cell":
-        """The cell with the settings that follow from these records, or the cell itself if they do not follow yet.
+        """The cell with the settings that follow from these records; the cell itself if records are still missing.
 
         The folder of the data and the choice of kernels are not changed, because no paper specifies them.
         """
@@ -55,7 +55,7 @@ class Cell:
 
 
 def in_words(chosen: Chosen) -> str:
-    """The common values of some cells, in words.
+    """Words for the values that all chosen cells have in common.
 
     Examples
     --------
@@ -84,8 +84,8 @@ class TableCell(str):
         return shown
 
 
-Rows = list[dict[str, Any]]  # of a table
-Trained = list[tuple[Cell, dict[str, Any]]]  # finished runs: cell and record
+Rows = list[dict[str, Any]]  # rows of a table
+Trained = list[tuple[Cell, dict[str, Any]]]  # pairs (cell, record) of finished runs
 
 
 def final_accuracy(cell: Cell, record: dict[str, Any]) -> float:
@@ -94,7 +94,7 @@ def final_accuracy(cell: Cell, record: dict[str, Any]) -> float:
 
 
 def unfinished(runs: Iterable[tuple[int, int]]) -> str:
-    """Describe where runs stop before their last epoch, in words; empty if all runs are complete.
+    """Words about the epochs after which runs stop early; "" if all runs are complete.
 
     Parameters
     ----------
@@ -117,13 +117,13 @@ class Rerunnable:
 
     Parameters
     ----------
-    id : an id or alias in the ledger
+    id : id or alias of the statement in the ledger
     title : one line, for the head of the table
     where : place in the paper
-    transcription : how the paper's numbers were copied, and what could not be checked
+    transcription : words about how the paper's numbers were copied, and about parts that could not be checked
     measures : meaning of the column "ours", in words
     digits : decimals of the numbers in the table
-    tolerance : a row is "inside" if it differs from the paper by at most this number, in the unit of its numbers
+    tolerance : largest difference from the paper with which a row is "inside", in the unit of the row's numbers
     notes : function of the rows -> lines of Markdown for the report
     """
 
@@ -138,7 +138,7 @@ class Rerunnable:
 
     @classmethod
     def from_toml(cls, table: Mapping[str, Any], **others: Any) -> Self:
-        """Make the item from a table in a paper's toml, which has where, transcription and tolerance.
+        """Make the object from a table in a paper's TOML file, which has where, transcription and tolerance.
 
         ``others`` override the table.
 
@@ -165,29 +165,31 @@ class Experiment(Rerunnable):
         follows
     scales : {scale: one line that describes the runs}
     seeds : {scale: default number of seeds}
-    readings : {name: the choice for something that the paper leaves open, and the reason}
-    tried : tables of measurements from before the choice of a reading. Each is a dict with what, columns and rows of
-        texts
+    readings : {name: text}. Each text describes our choice for a detail that the paper leaves open, and gives the
+        reason
+    tried : tables of measurements that preceded the choice of a reading. Each table is a dict with what, columns and
+        rows of texts
     of : id of the experiment to which the runs belong; None for this experiment. The runs are in the folder of the
         named experiment
     examples : content of the data sets, in words
     paper : function of a cell's key -> the paper's number, or None if the paper prints no number
     band : reason for the tolerance
-    value : function (cell, record) -> the number to compare, by default the final test accuracy. It returns None if the
-        run has no row
-    not_comparable : function of a cell's settings and record -> reason why its number is not comparable with the
-        paper's, or ""
-    extra_columns : function of the runs of a row -> more entries of the row, such as the epsilon that they prove. An
-        entry with numbers and words is a `TableCell`
+    value : function (cell, record) -> the number to compare, by default the final test accuracy; None if the run has no
+        row in the table
+    not_comparable : function of a cell's settings and record -> reason why our number is not comparable with the
+        paper's number, or ""
+    extra_columns : function of the runs of a row -> more entries of the row, such as the proved epsilon. An entry with
+        numbers and words is a `TableCell`
     runs_notes : function of the runs -> more lines of Markdown for the report
-    caption : function of the runs -> sentences of plain text below the picture. They describe the paper's result and
-        our result
+    caption : function of the runs -> sentences of plain text below the picture. The sentences describe the paper's
+        result and our result
     picture : function (path, rows, runs) that draws the picture
     reported : function of a cell -> whether its run is in rows, report and picture; by default, always true
     shown : function of the rows -> the table to print; by default, the rows themselves
-    legend : meaning of the columns of that table
+    legend : meaning of the columns of the printed table
     variant : "published", or "repaired" if sound mechanisms replace the published ones
-    chosen : common values of the cells, if these are only some of the item's cells (`nfa.papers.run_selection.only`)
+    chosen : common values of the cells, if they are only some of the experiment's cells
+        (`nfa.papers.run_selection.only`)
     """
 
     cells: Callable[[str, list[int]], list[Cell]]
@@ -213,13 +215,13 @@ class Experiment(Rerunnable):
 
     @classmethod
     def from_toml(cls, table: Mapping[str, Any], **others: Any) -> Self:
-        """Make the item from a table in a paper's toml, with the fields that need code. ``others`` override the table.
+        """Make the experiment from a table in a paper's TOML file, with the fields that need code.
 
         Parameters
         ----------
-        table : as in `Rerunnable.from_toml`, with three more parts: band and tried; [scale.NAME] with what is run, and
-            seeds if more than one; [[reading]] with name and why
-        others : the other fields
+        table : as in `Rerunnable.from_toml`, with three more parts: band and tried; [scale.NAME] with a description of
+            the runs, and seeds if there are several; [[reading]] with name and why
+        others : the other fields, which override fields of the table
 
         Raises
         ------
@@ -238,17 +240,17 @@ class Experiment(Rerunnable):
 
     @property
     def home(self) -> str:
-        """The id of the folder of the runs."""
+        """The id of the experiment in whose folder the runs are."""
         return self.of or self.id
 
     @property
     def prefix(self) -> str:
-        """The prefix of its file names. It is empty for a published item in its own folder."""
+        """The prefix of the file names. It is empty for a published experiment in its own folder."""
         beside = "" if self.home == self.id else self.id.partition(":")[2] + "-"
         return beside if self.variant == "published" else f"{self.variant}-{beside}"
 
     def repaired(self, sound: Callable[[Cell], bool]) -> Self:
-        """The same experiment without the runs of mechanisms that have no guarantee."""
+        """The experiment without the runs of mechanisms that have no guarantee."""
         return replace(
             self,
             title=self.title.replace(":", ", repaired:", 1),
@@ -291,11 +293,12 @@ class Result:
     Parameters
     ----------
     experiment : str, id of the experiment
-    scale : str; always "paper" for an item from formulas, because such an item is the same at every scale
+    scale : str; always "paper" for an `Analytic`, because its rows are the same at every scale
     rows : list of dicts with the row's key, paper, ours, sd (None for one run), n, difference, verdict
     files : paths of the files that were written
     text : the table, or for a dry run the plan, as plain text
-    stopped : where the runs stopped before their last epoch, such as "25 of 200 epochs"; empty if all runs are complete
+    stopped : words about the epochs after which the runs stopped early, such as "25 of 200 epochs"; "" if all runs are
+        complete
     """
 
     experiment: str

@@ -1,6 +1,6 @@
 """Run the cells of an experiment: in this process, in worker processes, or on the workers of a dask scheduler.
 
-The numbers are the same wherever a cell runs.
+The results do not depend on where a cell runs.
 """
 
 import logging
@@ -22,12 +22,13 @@ from nfa.experiments.run import Progress, run
 logger = logging.getLogger(__name__)
 
 BACKENDS = ("local", "dask")
-WATCH_EVERY = 0.2  # seconds between two checks: whether the parent process still runs, or for new notes of workers
-ANSWER = 10.0  # seconds in which a scheduler must answer
+# Seconds between two checks for new notes of workers, and between two checks whether the parent process still runs.
+WATCH_EVERY = 0.2
+ANSWER = 10.0  # seconds after which a scheduler without an answer is an error
 LOOK_EVERY = 1.0  # seconds between two checks whether the scheduler still runs
 TELL_EVERY = 0.5  # seconds between two reports of a worker about its progress
 
-# Two threads must not limit the threads of the linear algebra at once, because each would undo the other's limit.
+# At most one thread at a time may limit the threads of the linear algebra. Two threads would undo each other's limit.
 _one_at_a_time = threading.Lock()
 
 
@@ -49,13 +50,13 @@ def run_cells(
 
     Parameters
     ----------
-    jobs : number of parallel processes. With 1, the cells run in this process, one after the other
-    client : client of a dask scheduler, from `connected`. Its workers then run the cells
+    jobs : number of parallel processes. With 1, the cells run in this process, one after another
+    client : client of a dask scheduler, from `connected`. The workers of the scheduler then run the cells
     progress : as for `nfa.experiments.run.run`. It is called in this process; with jobs > 1, also from a second thread
 
     Raises
     ------
-    any error of a run : the records of finished cells stay, and the other runs are stopped
+    any error of a run : the records of finished cells are kept, and the other runs are stopped
     """
     train = partial(_run_cell, folder=folder, experiment=experiment, resume=resume)
     if client is not None:
@@ -98,7 +99,7 @@ def _in_processes(train, cells: list[Cell], jobs: int, progress: Progress | None
 
 
 def _finished(record: dict[str, Any], progress: Progress | None) -> dict[str, Any]:
-    """Return the record, after passing it to the progress callback."""
+    """Pass a record to the progress callback, and return it."""
     if progress:
         progress(record["cell"], record["steps"], record["steps"], record)
     return record
@@ -112,7 +113,7 @@ def _in_worker(train, cell: Cell, notes: str, parent: int) -> dict[str, Any]:
 
 @cache
 def _end_with(parent: int) -> None:
-    """From now on, end this process when its parent ends, because then no process can stop it or use its result."""
+    """End this process as soon as its parent ends, because then no process can stop it or use its result."""
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -131,7 +132,7 @@ def _note(folder: str, cell: str, step: int, steps: int, record: dict[str, Any] 
 
 @contextmanager
 def _watching(notes: Path, progress: Progress) -> Iterator[None]:
-    """Pass the workers' notes to the progress callback while the body runs."""
+    """Pass the workers' notes to the progress callback while the body of the ``with`` statement runs."""
     over = threading.Event()
 
     def watch() -> None:
@@ -162,7 +163,7 @@ def connected(address: str) -> Iterator[Any]:
     Raises
     ------
     OSError : if dask[distributed] is not installed
-    ValueError : if no scheduler answers there, or if a worker has several threads
+    ValueError : if no scheduler answers at this address, or if a worker has several threads
     """
     try:
         from distributed import Client
@@ -192,7 +193,7 @@ def connected(address: str) -> Iterator[Any]:
 
 @contextmanager
 def _silent() -> Iterator[None]:
-    """Suppress the log lines and the warnings of the library. Errors are reported in one sentence instead."""
+    """Suppress the log lines and the warnings of dask. nfa reports errors in one sentence instead."""
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
@@ -204,20 +205,21 @@ def _silent() -> Iterator[None]:
 
 
 def on_workers(client: Any, train: Callable, cells: list[Cell], progress: Progress | None) -> dict[str, dict[str, Any]]:
-    """Run every cell on some worker and return the records by the names of the cells.
+    """Run every cell on a worker, and return the records by the names of the cells.
 
     If the worker of a cell is lost, another worker runs the cell, from its checkpoint if there is one.
 
     Parameters
     ----------
     client : from `connected`
-    train : function (cell, progress=...) -> record. The workers can import it, and it uses absolute paths
+    train : function (cell, progress=...) -> record. The workers must be able to import the function, and it must use
+        absolute paths
     progress : called in this process, also from a second thread
 
     Raises
     ------
-    any error of a run : the records of finished cells stay, and the other runs are stopped
-    OSError : if the scheduler is lost. The records stay
+    any error of a run : the records of finished cells are kept, and the other runs are stopped
+    OSError : if the scheduler is lost. The records of finished cells are kept
     """
     from distributed import CancelledError, KilledWorker, wait
     from distributed.comm import CommClosedError
@@ -258,7 +260,7 @@ def _on_worker(train: Callable, cell: Cell, topic: str) -> dict[str, Any]:
 class _Report:
     """A progress callback for a worker.
 
-    It reports the last step to the client, and stops a run that no client waits for.
+    It reports the last step to the client, and stops the run if no client waits for the result.
     """
 
     def __init__(self, topic: str) -> None:

@@ -18,7 +18,7 @@ STALE = 1.0  # seconds after which a network file system certainly reports that 
 
 @contextmanager
 def locked(path: Path, what: str, wait: float = 0.0) -> Iterator[None]:
-    """Hold the lock ``path`` while the body runs.
+    """Hold the lock ``path`` while the body of the ``with`` statement runs.
 
     Parameters
     ----------
@@ -32,16 +32,16 @@ def locked(path: Path, what: str, wait: float = 0.0) -> Iterator[None]:
 
     Notes
     -----
-    Guarantee: of all processes that ask for one path, at most one is in its body. The lock is an flock of the operating
-    system, which frees the lock when its owner ends for any reason. So a file from a killed process locks nothing. On
-    Windows, and on a file system without flock, nothing is locked.
+    Guarantee: at most one process at a time holds the lock of a path. The lock is an flock of the operating system. The
+    system frees the lock when its owner ends for any reason, so the file of a killed process locks nothing. On Windows,
+    and on a file system without flock, there is no lock.
     """
     if sys.platform == "win32":
         yield
         return
     file = _acquired(path, what, time.monotonic() + wait)
     try:
-        with suppress(OSError):  # the disk may be full; only an error message needs the name
+        with suppress(OSError):  # the disk may be full, but only an error message needs the content of the file
             os.ftruncate(file, 0)
             os.pwrite(file, f"process {os.getpid()} on {platform.node()}".encode(), 0)
         yield
@@ -77,7 +77,7 @@ def _acquired(path: Path, what: str, until: float) -> int:
 
 
 def _still_there(path: Path, file: int) -> bool:
-    """Whether the locked file still has this name. Its last owner may just have removed it."""
+    """Whether the locked file still has this path. The previous owner may just have removed the file."""
     try:
         return os.path.samestat(os.fstat(file), os.stat(path))
     except FileNotFoundError:

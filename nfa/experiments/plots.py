@@ -1,4 +1,4 @@
-"""Pictures of experiments. matplotlib is imported when a picture is drawn, and writes only files."""
+"""Pictures of experiments. nfa imports matplotlib only to draw a picture, which it writes to a file."""
 
 import io
 import statistics
@@ -16,9 +16,9 @@ BANDS = (
     "Lines are means over the seeds, and bands reach from the lowest to the highest seed. The number after ± is half of"
     " Student's 95 % interval."
 )
-LETTERS = 13.4  # letters of a caption in one inch
+LETTERS = 13.4  # number of letters of a caption in one inch
 
-# For each format, the entries of the metadata with the date. The value None leaves an entry out.
+# For each format, the metadata that would contain the date. The value None leaves the date out.
 FORMATS: dict[str, dict[str, None]] = {"png": {}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}
 
 
@@ -56,7 +56,7 @@ def captioned(figure, sentences: Sequence[str]):
 def empty_figure(path: Path, why: str) -> None:
     """Draw a PNG that gives the reason for an empty picture.
 
-    This happens if only some runs of an item were requested.
+    A picture is empty if only some runs of an experiment were requested and it needs the others.
     """
     figure = new_figure("Nothing to draw", 9)
     figure.text(0.5, 0.5, why, ha="center", fontsize=12, color="0.3")
@@ -71,7 +71,7 @@ def picture_names(format: str, prefix: str = "") -> tuple[str, ...]:
 
 
 def save_figure(figure, path: Path) -> None:
-    """Write a figure in the format of its file name, whole or not at all. The file also contains its title as text.
+    """Write a figure in the format of its file name, whole or not at all. The file also contains the title as text.
 
     Equal figures give equal files, because the files contain no date.
     """
@@ -125,7 +125,7 @@ def seeds_curve(
 
 
 def spread_labels(heights: list[float], gap: float) -> list[float]:
-    """Heights for labels, in the given order. Labels that overlap are moved apart, and the mean height stays."""
+    """Heights for labels, in the given order. Overlapping labels are moved apart without changing their mean height."""
     placed = list(heights)
     order = sorted(range(len(heights)), key=heights.__getitem__)
     for below, above in pairwise(order):

@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 
 _in_use: set[str] = set()  # kernels that this process has compiled
 
-STEPS = 2**32  # a run has fewer steps, because the random streams cannot distinguish more
+STEPS = 2**32  # a run must have fewer steps, because the random streams cannot distinguish more
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,13 +52,14 @@ class Prepared:
 
     Parameters
     ----------
-    settings : settings of the run. The noise that they ask for is already a setting of the rule
+    settings : settings of the run. If they request noise, the resulting noise is already a setting of the rule
     kernels_left_out : reason why the run has no kernels although its settings ask for them, or ""
     net, optimizer, batches, streams : as `nfa.train.train` takes them
     rule, state : the rule with its keyword arguments bound, and its state dict, or None if the rule keeps no state. If
         the direction is a sum over examples, the rule is called on parts of a batch
     steps : int >= 1, number of steps of the whole run
-    align_every : compare the rule's direction with the gradient at the steps that this number divides; None for never
+    align_every : int. The rule's direction is compared with the gradient at the steps that this number divides; None
+        for no comparison
     privacy : facts about the privacy of the run that are known before the first step
     dataset : the loaded data set
     sizes : the public numbers of examples
@@ -103,7 +104,7 @@ class Prepared:
         return {"part": self.rule.size} if isinstance(self.rule, InParts) else {}
 
     def train(self, start: int = 0, rule: Callable | None = None) -> Iterator[int]:
-        """The training loop from step ``start`` on, as `nfa.train.train`.
+        """The training loop of `nfa.train.train`, after ``start`` steps.
 
         ``rule`` replaces the run's rule, for example by a `nfa.experiments.alignment.Watched`.
 
@@ -115,9 +116,9 @@ class Prepared:
         return train(self.net, rule or self.rule, batches, self.optimizer, self.streams, start=start)
 
     def compile(self) -> float:
-        """Use every kernel of the run once, so that the first step does not compile. Return the seconds for this.
+        """Use every kernel of the run once, so that the first step does not compile. Return the seconds that it takes.
 
-        A rule from outside is not called, because such a rule may count its calls.
+        A rule from outside nfa is not called, because such a rule may count its calls.
         """
         began = time.perf_counter()
         if self.kernels_left_out:
@@ -144,7 +145,7 @@ class Prepared:
     def has_data(self, told: str) -> bool:
         """Whether this digest from a record or a checkpoint matches the data.
 
-        Raises as `nfa.data.keyed_digest.fits`.
+        Raises as `nfa.data.keyed_digest.fits` does.
         """
         return keyed_digest.fits(told, self.dataset.digest) if self.privacy.secure else told == self.dataset.digest
 
@@ -177,7 +178,7 @@ def prepare(settings: Settings, load: Callable[..., data.Dataset] = data.load) -
     if given.features is None:
         x = scale.apply(dataset.x_train[kept], dtype, "x_train")
         others = scale.apply(np.concatenate([dataset.x_train[held], x_test]), dtype, "x_test")
-    else:  # in the order of the file, so that runs with other held-out examples share the features
+    else:  # compute features in the order of the file, so that runs with different held-out examples use the same cache
         used = np.sort(np.concatenate([kept, held]))
         inputs = scale.apply(dataset.x_train[used], dtype, "x_train"), scale.apply(x_test, dtype, "x_test")
         known = dataset.records is not None
@@ -234,7 +235,7 @@ def prepare(settings: Settings, load: Callable[..., data.Dataset] = data.load) -
 
 
 def resolved(settings: Settings, load: Callable[..., data.Dataset] = data.load) -> Settings:
-    """Return the same settings with the requested noise as a setting of the rule, as `prepare` computes it.
+    """Return the settings with the requested noise as a setting of the rule, as `prepare` computes it.
 
     Parameters
     ----------
@@ -243,11 +244,11 @@ def resolved(settings: Settings, load: Callable[..., data.Dataset] = data.load) 
 
     Raises
     ------
-    ValueError, NoGuarantee, OSError : as `check`, except for errors that only a call of the rule reveals
+    ValueError, NoGuarantee, OSError : as `check`, except for errors that only occur in a call of the rule
 
     Notes
     -----
-    Settings that ask for no noise are returned unchanged, and no data are read for them.
+    If the settings request no noise, they are returned unchanged, and no data are read.
 
     Examples
     --------
@@ -260,7 +261,7 @@ def resolved(settings: Settings, load: Callable[..., data.Dataset] = data.load) 
     if not asked(settings):
         return settings
     given = _before_noise(settings, load)
-    places = given.kept[:, None]  # positions in place of the examples
+    places = given.kept[:, None]  # the positions replace the examples, because only their number matters
     batches = make_batches(settings, places, places, given.streams, given.sizes.N)
     return _with_its_noise(settings, given, batches)[0]
 
@@ -274,8 +275,8 @@ class _Given:
     rule, net, streams, dataset, sizes, features, state : as in `Prepared`, except that rule is the `RuleSpec`
     flat : whether the network reads each example as one row of values
     kept, held : positions in the file of the training examples and of the held-out examples
-    m : the size of a batch
-    bound : keyword arguments of the rule. If noise is asked for, they contain some noise
+    m : int, the batch size
+    bound : keyword arguments of the rule. If noise is requested, they contain a preliminary value of the noise
     """
 
     rule: RuleSpec
@@ -293,7 +294,7 @@ class _Given:
 
 
 def _before_noise(settings: Settings, load: Callable[..., data.Dataset]) -> _Given:
-    """Make and check the parts of a run that determine its noise, for both `prepare` and `resolved`."""
+    """Make and check the parts of a run that determine its noise, for `prepare` and `resolved`."""
     check_ranges(settings)
     rule = spec(settings.rule)
     if settings.secure:
@@ -344,7 +345,7 @@ def _with_its_noise(settings: Settings, given: _Given, batches: Sampler) -> tupl
 
 
 def _scale(settings: Settings, x_train: np.ndarray) -> data.Scale:
-    """The scale of the pixels. Raises as `nfa.data.Scale.of`. The message also names the setting for other numbers."""
+    """The scale of the pixels. Raises as `nfa.data.Scale.of`, with a message that also names the setting ``pixels``."""
     try:
         return data.Scale.of(x_train, settings.pixels)
     except ValueError as refusal:
@@ -366,8 +367,8 @@ def _check_noise_last(rule: RuleSpec, in_parts: partial | InParts, net: Net) -> 
 def _check_company(settings: Settings, rule: RuleSpec, net: Net, bound: dict[str, Any], m: int) -> None:
     """Raise ValueError unless NumPy computes the same pass for an example in every batch of a secure run.
 
-    A clip in a convolution needs the norm of each example's own term. NumPy does not compute these terms separately,
-    see `nfa.network.convolution`.
+    A clip in a convolution needs the norm of each example's term. NumPy does not compute each of these terms alone, see
+    `nfa.network.convolution`.
     """
     if settings.opu is not None:
         raise ValueError("a secure run with an OPU needs kernels: use kernels, or leave out opu")
@@ -381,7 +382,7 @@ def _check_company(settings: Settings, rule: RuleSpec, net: Net, bound: dict[str
 
 
 def _measured(dataset: data.Dataset, held: np.ndarray, others: np.ndarray) -> dict[str, np.ndarray]:
-    """The examples that are not for training: held-out examples and the test set.
+    """The held-out examples and the test set, on which the run measures the accuracy.
 
     The test set is empty if the run is not tested. If the data have no test set, the held-out examples replace it.
     """
@@ -456,7 +457,7 @@ def _network(
 def _split(settings: Settings, n: int, streams: AnyStreams) -> tuple[np.ndarray, np.ndarray]:
     """The positions of the training examples and of the held-out examples in the file.
 
-    They depend only on n, the settings and the seed.
+    The positions depend only on n, the settings and the seed.
     """
     kept, held = np.arange(n), np.arange(0)
     if settings.validation:

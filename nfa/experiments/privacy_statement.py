@@ -30,16 +30,16 @@ IF_SECURE = (
     " which can raise epsilon a little. The guarantee is for the weights of all steps, not for the training loss and"
     " accuracy in this record."
 )
-# The treatment of floats in a secure run, for a rule of nfa and for a rule from outside. nfa does not check the sums of
+# Sentences about floats in a secure run, for a rule of nfa and for a rule from outside. nfa does not check the sums of
 # a rule from outside.
 FLOATS = "Epsilon counts the exact law of the noise, its grid and the rounding of the sums."
 GRID = "Epsilon counts the exact law of the noise and its grid, but not the rounding of the sums."
 SECURE = "Batches and noise come from keys of the operating system, and the run kept none of these keys."
 SIDE_CHANNELS = "Epsilon does not count what the time of a step or the memory of the process reveals."
 DIGEST = "Anyone who has the key to the digest of the data can test a guess of the data."
-# The next sentences report facts that the count takes as public, and settings that do not change epsilon. Every counted
-# record has the same sentence about overflows, because the existence of an overflow is a fact about the training
-# records.
+# The next sentences report facts that the computation of epsilon takes as public, and settings that do not change
+# epsilon. Every record with an epsilon has the sentence about overflows, whether an overflow occurred or not. Otherwise
+# the sentence would reveal a fact about the training records.
 PIXELS_PUBLIC = "We take the mean and the standard deviation of the training pixels as public."
 DRAW_PUBLIC = "We take as public which examples are drawn for training."
 HELD_PUBLIC = "We take as public which examples are held out."
@@ -49,7 +49,7 @@ AVERAGED = "The weights of the last steps are averaged. This is post-processing,
 UNREPORTED = "The run does not report whether there was such a record."
 
 
-# The way to compute epsilon: an accountant and a conversion. (None, None) gives the smallest proved epsilon.
+# A method to compute epsilon: (accountant, conversion). (None, None) means the smallest proved epsilon.
 Way = tuple[str | None, str | None]
 SMALLEST, BY_RENYI = (None, None), (RDP, None)
 WAYS: tuple[Way, ...] = (SMALLEST, BY_RENYI, (PLD, None), *((RDP, name) for name in CONVERSIONS))
@@ -63,15 +63,15 @@ class Statement:
     ----------
     known : the privacy part of the record, as far as it is known before the first step
     mechanism : mechanism of one step; None if the rule states no mechanism or its mechanism is refused
-    stated_by : the rule that states the mechanism, if nfa has not checked the rule or the network, because it is from
-        outside; None if both belong to nfa
+    stated_by : the rule that states the mechanism, if the rule or the network is from outside, so that nfa has not
+        checked it; None if rule and network belong to nfa
     premise : the assumption about the parts from outside under which epsilon holds, in words
     delta : number in (0, 1) at which epsilon is computed; None if no epsilon is computed
     accountant, conversion : as in `nfa.privacy.accountant.epsilon`; None for the smallest proved epsilon
     steps_per_epoch : int >= 1
-    secure : whether batches and noise are drawn under a key of the operating system
+    secure : whether batches and noise are drawn with a key from the operating system
     unit : unit of the grid of a secure run's noise, see `nfa.rounded`; None for a seeded run
-    public : sentences that name the facts that the count treats as public
+    public : sentences that name the facts that the computation of epsilon takes as public
     same : sentences about settings that do not change epsilon
     records : int >= 1, the public number of training records; None if it is not known
     asked, noise : the settings that ask for noise, and the resulting {setting: value} of the rule, see
@@ -98,7 +98,7 @@ class Statement:
     )
 
     def account(self, sessions: Sequence[Spent]) -> dict[str, Any]:
-        """The privacy part of a finished run's record. If a delta is named, it includes the guarantee.
+        """The privacy part of a finished run's record. If the run has a delta, the part includes the guarantee.
 
         Parameters
         ----------
@@ -114,7 +114,7 @@ class Statement:
         return said | ({"noise": got} if self.stated_by is None else {"unchecked": place | {"noise": got}})
 
     def by_renyi(self) -> Self:
-        """The same statement with the epsilon from Renyi divergences, which take a tenth of the time."""
+        """The statement with the epsilon from Renyi divergences, which take a tenth of the time."""
         return replace(self, accountant=RDP)
 
     def counted(self, sessions: Sequence[Spent]) -> dict[str, Any]:
@@ -177,12 +177,12 @@ class Statement:
                 "the privacy statement does not follow from the sessions in the record: the record was edited, or"
                 " another version of nfa wrote it"
             )
-        kept = self.way == SMALLEST and counted.way == BY_RENYI  # records of earlier versions use Renyi divergences
+        kept = self.way == SMALLEST and counted.way == BY_RENYI  # earlier versions of nfa used Renyi divergences
         if counted.way != self.way and not kept:
             self._refuse_count(counted.way)
 
     def _counts(self) -> Iterator[Self]:
-        """This statement, then the same statement with each other way to compute epsilon."""
+        """This statement, and then its copies with every other method to compute epsilon."""
         yield self
         for accountant, conversion in WAYS:
             if (accountant, conversion) != self.way:
@@ -194,9 +194,9 @@ class Statement:
         return (RDP if self.conversion else self.accountant), self.conversion
 
     def refuse_other_count(self, told: dict[str, Any]) -> None:
-        """Raise ValueError if a finished seeded run used another accountant or conversion than the settings name.
+        """Raise ValueError if the accountant or conversion of a finished seeded run differs from the settings.
 
-        If the settings name neither, the record keeps its epsilon.
+        If the settings name no accountant and no conversion, the record keeps its epsilon.
 
         Parameters
         ----------
@@ -214,7 +214,7 @@ class Statement:
             self._refuse_count(BY_RENYI)
 
     def _refuse_count(self, recorded: Way) -> NoReturn:
-        """Raise ValueError: the epsilon of a finished record was computed in another way than the settings ask."""
+        """Raise ValueError, because the record's epsilon was computed by a method that differs from the settings."""
         theirs, ours = (_way_in_words(way) for way in (recorded, self.way))
         again = f"give {_options(recorded)}" if recorded != SMALLEST else f"leave out {_options(self.way)}"
         again += f" instead of {_options(self.way)}" if SMALLEST not in (recorded, self.way) else ""
@@ -226,8 +226,8 @@ class Statement:
     def warrants(self, privacy: dict[str, Any]) -> bool:
         """Whether a record with this privacy part may report its run as private.
 
-        The run must be secure, and its epsilon must be proved and finite. The answer is never true for a rule or a
-        network from outside, nor for a delta of at least 1/n.
+        The run must be secure, and its epsilon must be proved and finite. The result is False for a rule or a network
+        from outside, and for a delta of at least 1/n.
         """
         guarantee = privacy.get("guarantee")
         proved = bool(guarantee and guarantee["epsilon"] != "inf") and self.stated_by is None
@@ -254,7 +254,7 @@ class Statement:
         elif self.secure:
             parts = [f"{dp}: this secure run is private. The guarantee is for the weights of all steps."]
         else:
-            # only seeded runs have settings that treat data as public
+            # only a seeded run may use facts about the data that are not declared as public
             when = (
                 "if its noise were secret and the facts named below were public"
                 if self.public
@@ -309,20 +309,21 @@ def describe(
     settings : Settings. If they name no adjacency, the mechanism of the rule is computed only if it needs no adjacency
     bound : settings of the rule that the run has bound
     net, batches : network and batches of the run
-    counted : increase of the sensitivity from rounding in a secure run; None for a seeded run, which uses the
-        sensitivity in real numbers
+    counted : effect of rounding on the sensitivity in a secure run; None for a seeded run, which uses the sensitivity
+        in real numbers
     records : int >= 1, the public number of training records; None if it is not known
 
     Raises
     ------
     ValueError : for settings that the mechanism refuses, for an adjacency that the mechanism does not have, or for a
-        rule of nfa that was replaced in this process. In a secure run, also if the run would reveal more about its
-        examples than its steps, or if its noise is not Gaussian
+        rule of nfa that was replaced in this process. For a secure run, also if the record would reveal facts about the
+        examples beyond the released steps, or if the noise is not Gaussian
 
     Notes
     -----
-    The stated mechanism of a rule from outside is reported under the rule's name, and never as a guarantee. The same
-    holds for any rule on a network from outside, because the initial weights of such a network may depend on the data.
+    If a rule from outside states a mechanism, the record reports it under the rule's name, and not as a guarantee. This
+    is also so for any rule on a network from outside, because the initial weights of such a network may depend on the
+    data.
     """
     real, known = _first_words(rule, settings, bound, net, batches)
     unit = None if counted is None else unit_of(rule, bound, net, real, counted)
@@ -348,8 +349,8 @@ def describe(
             "the accuracy on held-out examples depends on these examples (leave out validation; `nfa train --test"
             " FILE` takes a public test set)"
         )
-        # With one more record, the seed chooses other held-out examples. With the same number of records, it chooses
-        # the same positions.
+        # The seed and the number of records determine the positions of the held-out examples. With one more record, the
+        # positions change.
         if number_differs:
             public.append(HELD_PUBLIC)
     if settings.train_examples and number_differs:
@@ -387,7 +388,7 @@ def _changing_no_epsilon(settings: Settings) -> list[str]:
 def _first_words(
     rule: RuleSpec, settings: Settings, bound: dict[str, Any], net: Net, batches
 ) -> tuple[Release | None, dict[str, Any]]:
-    """Return a step's mechanism in real numbers or None, and the privacy part of the record before the first step."""
+    """Return a step's mechanism in real numbers (or None), and the privacy part of the record before the first step."""
     if rule.mechanism is None:
         return None, {"statement": f"none: rule {rule.name} states no mechanism"}
     if settings.adjacency is None and rule.needs_adjacency:
@@ -412,7 +413,7 @@ def _as_sentence(words: str) -> str:
 def stated_mechanism(rule: RuleSpec, settings: Settings, bound: dict[str, Any], net: Net, batches) -> Release:
     """The release of one step in real numbers, with the arguments of `describe`.
 
-    Raises NoGuarantee if nothing is proved, and ValueError as `describe` or if the rule states no mechanism.
+    Raises NoGuarantee if nothing is proved. Raises ValueError as `describe` does, or if the rule states no mechanism.
     """
     if "sampling" in rule.mechanism_defaults:
         refuse_uncounted(batches.scheme)
@@ -421,7 +422,7 @@ def stated_mechanism(rule: RuleSpec, settings: Settings, bound: dict[str, Any], 
 
 
 def _premises(settings: Settings) -> list[tuple[str, str]]:
-    """The parts of a run that are from outside, and the assumption about each part under which epsilon is computed."""
+    """The parts of a run that are from outside, and for each part the assumption under which epsilon holds."""
     rule, net = settings.rule, settings.architecture
     found = []
     if from_outside(rule):
@@ -464,11 +465,12 @@ ASKING = ("target_epsilon", "noise_multiplier")
 
 
 def asked(settings: Settings) -> dict[str, float]:
-    """Return the request for noise in a run's settings: a target with its delta, or a noise multiplier.
+    """Return the requested noise in a run's settings: a target epsilon with its delta, or a noise multiplier.
 
     The result is empty if the settings request no noise.
 
-    Raises ValueError if the settings name both, or if a setting that the computation needs is missing.
+    Raises ValueError if the settings name a target epsilon and a noise multiplier, or if a necessary setting is
+    missing.
     """
     asking = {name: value for name in ASKING if (value := getattr(settings, name)) is not None}
     if len(asking) > 1:
@@ -480,7 +482,7 @@ def asked(settings: Settings) -> dict[str, float]:
 
 
 def with_some_noise(rule: RuleSpec, settings: Settings) -> Settings:
-    """The same settings with the noise setting 1 if they request noise; otherwise unchanged.
+    """If the settings request noise, their copy with the rule's noise setting 1; otherwise the settings unchanged.
 
     Raises ValueError as `asked`, or if the noise setting of the rule is also given.
     """
@@ -516,14 +518,15 @@ def resolve_noise(
     ----------
     rule : rule of the run
     settings : settings before `with_some_noise`
-    bound, net, batches, counted, records : as for `describe`. If noise is requested, bound contains some noise, and
-        this function replaces it by the resulting noise
+    bound, net, batches, counted, records : as for `describe`. If noise is requested, bound contains a preliminary
+        noise, and this function replaces it by the resulting noise
 
     Raises
     ------
-    NoGuarantee : if noise is asked for, and no theorem covers the rule or its batches under this adjacency
-    ValueError : as `describe`; if the rule does not name a setting to which its noise is proportional; if no noise
-        reaches the target; or for a noise multiplier of a mechanism that is known only by its Renyi curve
+    NoGuarantee : if noise is requested, and no theorem covers the rule or its batches under this adjacency
+    ValueError : as `describe`; if the rule does not name a setting to which its noise is proportional; if epsilon
+        exceeds the target for every noise; or if a noise multiplier is requested, but the mechanism is given by its
+        Renyi curve only
     """
     asking = asked(settings)
     if not asking:
@@ -534,7 +537,7 @@ def resolve_noise(
         return stated_mechanism(rule, settings, bound | {name: noise}, net, batches)
 
     one = stating(1.0)
-    theorems.smallest(one)  # raises if no theorem covers the release
+    theorems.smallest(one)  # this call raises NoGuarantee if no theorem covers the release
     if name not in bound:
         raise ValueError(
             f"NOISE in the module of rule {settings.rule} must name the setting to which the noise is proportional, but"

@@ -1,9 +1,9 @@
-"""The facts about a run's data that are public before its first step. They are declared, and not computed from data.
+"""The facts about a run's data that are public before its first step. They are declared, not computed from data.
 
-A run is counted if nfa computes its epsilon. A counted or secure run promises a guarantee for its training examples. So
-its classes and its number of records must be declared, by the registry of data sets or by the settings ``classes`` and
-``records``. The normaliser, the sampling rate and the number of steps follow from this number. If neighbours have the
-same number of records, nfa may instead count the records in the file.
+If a run is secure or nfa computes its epsilon, the run promises a guarantee for its training examples. So its classes
+and its number of records must be declared, by the registry of data sets or by the settings ``classes`` and ``records``.
+The normaliser, the sampling rate and the number of steps follow from the number of records. If neighbours have the same
+number of records, nfa may instead count the records in the file.
 """
 
 import os
@@ -29,13 +29,13 @@ class Sizes:
 
 
 def hides(settings: Settings) -> bool:
-    """Whether a run promises a guarantee for its training examples: it is secure, or its epsilon is computed."""
+    """Whether a run promises a guarantee for its training examples: it is secure, or nfa computes its epsilon."""
     counted = (settings.adjacency, settings.delta, settings.target_epsilon, settings.noise_multiplier)
     return bool(settings.secure) or any(asked is not None for asked in counted)
 
 
 def words_of(settings: Settings) -> Wording:
-    """How messages to the user name the settings of a run. For data in memory, they use the keywords of Python."""
+    """The form of settings in messages to the user: options or, for data in memory, keywords of Python."""
     return KEYWORDS if settings.dataset == IN_MEMORY else OPTIONS
 
 
@@ -58,7 +58,7 @@ def undeclared(settings: Settings, words: Wording = OPTIONS) -> list[str]:
 
 
 def refuse_undeclared(settings: Settings, words: Wording = OPTIONS) -> None:
-    """Raise ValueError if a run that is counted or secure lacks a declaration."""
+    """Raise ValueError if a run that is secure, or whose epsilon is computed, lacks a declaration."""
     if missing := undeclared(settings, words):
         what = "data" if settings.dataset == IN_MEMORY else "file"
         said = f"a secure run, or a run with an epsilon, must not read public settings from your own {what}, because"
@@ -77,9 +77,9 @@ def load(settings: Settings, read: Callable[..., data.Dataset] = data.load) -> d
 
     Raises
     ------
-    ValueError : as `nfa.data.load`; if a run that is counted or secure lacks a declaration; if a file has no test set,
-        and the settings neither name a test set nor hold examples out; or if ``records`` is given for a data set of the
-        registry
+    ValueError : as `nfa.data.load`; if a run that is secure, or whose epsilon is computed, lacks a declaration; if a
+        file has no test set, and the settings neither name a test set nor hold examples out; or if ``records`` is given
+        for a data set of the registry
     nfa.data.DataUnavailable : as `nfa.data.load`
     """
     refuse_undeclared(settings)
@@ -122,7 +122,8 @@ def sizes(settings: Settings, declared: int | None, found: int) -> Sizes:
     Notes
     -----
     Suppose that the adjacency is in `nfa.mechanism.NUMBER_DIFFERS`, and that the number of records is declared or
-    given. Then no result depends on ``found``, and the only error that does is the limit `nfa.sampling.most_records`.
+    given. Then no result depends on ``found``. Only one error depends on it, for a file with more records than
+    `nfa.sampling.most_records`.
     """
     n = found
     if settings.adjacency in NUMBER_DIFFERS:

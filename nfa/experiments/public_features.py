@@ -1,6 +1,7 @@
 """The features of a run.
 
-They are drawn from the seed of the run, and computed once before the first step. The runs of a search share them.
+The features are drawn from the seed of the run, and computed once before the first step. In a search for settings,
+several runs use the same computed features.
 
 Features of data in memory and of secure runs are not cached. Other features are cached in the process. If these
 features take long to compute and the data set is public, they are also cached in a file of the user cache.
@@ -29,7 +30,7 @@ from nfa.noise import AnyStreams
 IN_PROCESS = 2**31  # largest number of bytes of features in the cache of a process
 IN_FILES = 2**32  # largest number of bytes of features in the user cache
 
-_kept: OrderedDict[str, np.ndarray] = OrderedDict()  # by digest; the most recently used is last
+_kept: OrderedDict[str, np.ndarray] = OrderedDict()  # {digest: features}, with the most recently used features last
 
 
 def drawn(settings: Settings, shape: tuple[int, ...], streams: AnyStreams) -> Features | None:
@@ -66,7 +67,7 @@ def restored(settings: Settings, shape: tuple[int, ...], arrays: Mapping[str, np
 def _tools(settings: Settings, kind: Kind) -> Tools:
     """The functions that compute the features.
 
-    In a secure run, they are kernels. The rows of a kernel's product do not depend on each other.
+    In a secure run, these functions are kernels. A kernel computes each row of a product alone.
     """
     tools = Tools(init=settings.init, phi=ACTIVATIONS[settings.activation or "tanh"])
     if not (settings.secure and kind.multiplies and possible(settings).kernels):
@@ -82,7 +83,7 @@ def computed(features: Features, x: np.ndarray, settings: Settings, public: bool
     ----------
     features : Features
     x : (n, *shape) array
-    settings : of the run
+    settings : settings of the run
     public : whether x is part of a data set of the registry, so that a copy in the user cache reveals nothing
     """
     if settings.secure or settings.dataset == IN_MEMORY or not len(x):

@@ -30,9 +30,9 @@ COUNT_BESIDE = (
     "The epsilon of the new run does not include the steps that were already taken: add these steps when you compute"
     " the total epsilon"
 )
-OF_FILES = {"rule": "rule", "network": "architecture"}  # a user's own file, and the setting that names it
+OF_FILES = {"rule": "rule", "network": "architecture"}  # {kind of a user's own file: setting that names the file}
 HasData = Callable[[str], bool]  # whether the digest of a record or a checkpoint matches the data of the run
-# Every record has these fields. Two runs with the same settings differ only in "timing".
+# Every record has these fields. The records of two seeded runs with equal settings differ only in "timing".
 FIELDS: dict[str, type | tuple[type, ...]] = {
     "format": int,
     "experiment": str,
@@ -53,14 +53,14 @@ FIELDS: dict[str, type | tuple[type, ...]] = {
 
 
 def versions() -> dict[str, str]:
-    """The versions of the software that the numbers can depend on. Nothing in them identifies the machine."""
+    """The versions of the software on which the numbers can depend. The versions do not identify the machine."""
     blas = [lib for lib in threadpoolctl.threadpool_info() if lib["user_api"] == "blas"]
-    blas.sort(key=lambda lib: "numpy" not in lib["filepath"])  # SciPy can bring its own library
+    blas.sort(key=lambda lib: "numpy" not in lib["filepath"])  # SciPy can have its own linear algebra library
     found = {
         "nfa": nfa.__version__,
         "python": platform.python_version(),
         "numpy": np.__version__,
-        "scipy": scipy.__version__,  # for sigmoid, gelu and the accountant
+        "scipy": scipy.__version__,  # used for sigmoid, gelu and the accountant
         "platform": f"{platform.system()} {platform.machine()}",
     }
     if blas:
@@ -122,7 +122,7 @@ def _canonical(content: Any) -> str:
 
 
 def validate(record: Any, name: str = "the record") -> None:
-    """Raise a ValueError with one sentence if a field of a record is missing, wrong or contradicts another field."""
+    """Raise a ValueError with one sentence if a field of a record is missing or wrong, or contradicts another field."""
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise ValueError(
             f"{name} is not a run record of format {FORMAT}: move this file away, or choose another folder"
@@ -171,12 +171,12 @@ def _below_one_record(record: dict[str, Any]) -> bool:
 
 
 def _damaged(name: str, why: object) -> str:
-    """The message about an incomplete record, with the remedy. ``name`` is the path of the record's file."""
+    """The message about an incomplete record, with advice. ``name`` is the path of the record's file."""
     return f"{name} is not a whole record ({why}): delete this file, and repeat the command of the run"
 
 
 def epochs_of(record: dict[str, Any]) -> tuple[int, Any]:
-    """The number of epochs in a record, or in the notes of a checkpoint, and the number of epochs of the whole run."""
+    """The finished epochs in a record or in the meta of a checkpoint, and the number of epochs of the whole run."""
     return len(record["history"]), record["settings"].get("epochs")
 
 
@@ -243,7 +243,7 @@ def refuse_key(folder: Path) -> None:
 
 
 def checkpoint_meta(path: Path) -> dict[str, Any]:
-    """The notes of a run in its checkpoint, read without its arrays.
+    """The meta of a checkpoint (settings and history), read without the arrays.
 
     Raises ValueError if the checkpoint is incomplete.
     """
@@ -251,7 +251,7 @@ def checkpoint_meta(path: Path) -> dict[str, Any]:
 
 
 def epochs_begun(checkpoint: Path) -> float:
-    """Epochs before a checkpoint, plus a half if an epoch has begun; 0 without a checkpoint.
+    """The finished epochs in a checkpoint, plus 1/2 if an epoch has begun; 0 without a checkpoint.
 
     Raises as `checkpoint_meta`.
     """
@@ -278,7 +278,7 @@ def _header(path: Path) -> dict[str, Any]:
 
 def settings_of(found: dict[str, Any]) -> dict[str, Any]:
     """The settings in a record or a checkpoint of any version, as this version of nfa records them."""
-    settings = {"kernels": False} | found["settings"]  # without this entry: NumPy
+    settings = {"kernels": False} | found["settings"]  # a record without this entry is of a run with NumPy
     settings.pop("threads", None)  # a setting of version 0.1 that has no effect on results
     if isinstance(own := settings.get("rule_settings"), dict):
         settings["rule_settings"] = own | new_values(str(settings.get("rule")), own)
@@ -336,9 +336,9 @@ def finished(
     Parameters
     ----------
     identity : identity of the run, from `identify`
-    has_data : function that returns whether a digest matches the run's data. It raises ValueError if this is unknown
-    until : number of epochs after which the run stops; None for all. The record of a run that stopped earlier does not
-        count as finished
+    has_data : function that returns whether a digest matches the run's data. It raises ValueError if a match cannot be
+        determined
+    until : number of epochs after which the run stops; None for all. A run that stopped earlier is not finished
 
     Raises
     ------

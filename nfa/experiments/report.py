@@ -1,4 +1,4 @@
-"""Make rows next to the paper's numbers from records, and write them as a plain table and as REPORT.md."""
+"""Make rows with our numbers and the paper's numbers from records, and write them as a plain table and as REPORT.md."""
 
 import csv
 import io
@@ -14,7 +14,7 @@ from nfa.experiments.records import epochs_of, settings_of, versions
 from nfa.privacy.rounding import up
 
 NO_ROW = {"": "none of these runs has a number in this table"}
-NOT_COMPARABLE = "not comparable: "  # first words of such a verdict
+NOT_COMPARABLE = "not comparable: "  # first words of the verdict of a row that is not comparable
 TEXTS: dict[str, str] = tomllib.loads(files("nfa.experiments").joinpath("report.toml").read_text(encoding="utf-8"))
 
 
@@ -73,7 +73,7 @@ def compare(
         return row | {"verdict": NOT_COMPARABLE + not_comparable}
     difference = mean - paper
     # The accuracy on a test set is a multiple of a fixed number, so a difference can equal the tolerance. Without the
-    # slack of 1e-9, rounding would decide the verdict of such a difference.
+    # slack of 1e-9, the verdict would depend on rounding errors.
     inside = abs(difference) <= tolerance + 1e-9
     verdict = "inside" if inside else f"outside: {abs(difference):.2f} {'above' if difference > 0 else 'below'}"
     return {
@@ -87,7 +87,7 @@ def compare(
 
 
 def proved_epsilon(runs: Trained) -> dict[str, TableCell]:
-    """The proved epsilon of the runs of a row if their randomness is secret, rounded up; "none" if none is proved.
+    """The proved epsilon of the runs of a row, if their random numbers are secret, rounded up; "none" without a proof.
 
     The records of these runs differ only in the seed.
     """
@@ -98,9 +98,9 @@ def proved_epsilon(runs: Trained) -> dict[str, TableCell]:
 
 
 def informative(table: Rows) -> tuple[Rows, str]:
-    """The rows without uninformative columns, and a sentence to print below the table, or "".
+    """The rows without uninformative columns, and a sentence to print below the table, which may be "".
 
-    A column without any entry is uninformative. If all rows have the same "not comparable" verdict, the sentence
+    A column is uninformative if it has no entry. If all rows have the same "not comparable" verdict, the sentence
     replaces this column.
 
     Examples
@@ -141,7 +141,7 @@ def markdown_table(table: Rows, digits: int = 2) -> str:
 
 
 def lines_of(table: Rows, digits: int) -> tuple[list[list[str]], list[bool], str]:
-    """The texts of a table with its head first, the columns that contain numbers, and the sentence below the table."""
+    """The texts of a table with its head, whether each column has numbers, and the sentence below the table."""
     rows, below = informative(table)
     heads = ["diff." if name == "difference" else name for name in rows[0]]
     right = [isinstance(value, int | float | None) for value in rows[0].values()]
@@ -173,7 +173,7 @@ def csv_table(table: list[dict[str, Any]]) -> str:
 
 
 def report(experiment: Experiment, scale: str, seeds: list[int], table: Rows, runs: Trained) -> str:
-    """REPORT.md: the runs, their data, the readings, and the differences from the paper."""
+    """The text of REPORT.md: the runs, their data, the readings, and the differences from the paper."""
     used = sorted({row["reading"] for row in table if "reading" in row})
     sets = []
     for entry in {record["data"]["name"]: record["data"] for _, record in runs}.values():
@@ -235,7 +235,7 @@ def _legend(experiment: Experiment, seeds: list[int], table: Rows) -> str:
 
 
 def computed_report(experiment: Analytic, table: Rows) -> str:
-    """REPORT.md of an item from formulas: table, picture, descriptions, and the command that computes them again."""
+    """The text of REPORT.md for an `Analytic`: table, picture, descriptions, and the command that recomputes them."""
     return TEXTS["computed"].format(
         item=experiment,
         made=experiment.made[0].upper() + experiment.made[1:],
@@ -258,7 +258,7 @@ def _listed(lines: Iterable[str]) -> str:
 
 
 def texts_of_runs(experiment: Experiment, scale: str, seeds: list[int], table: Rows, runs: Trained) -> dict[str, str]:
-    """The texts that contain runs and their rows, by file name without the prefix of the experiment."""
+    """The texts of the files about runs and their rows, by file name without the prefix of the experiment."""
     stopped = unfinished(epochs_of(record) for _, record in runs)
     head = [
         experiment.title,
@@ -273,7 +273,7 @@ def texts_of_runs(experiment: Experiment, scale: str, seeds: list[int], table: R
 
 
 def texts_of_rows(experiment: Analytic, table: Rows) -> dict[str, str]:
-    """The texts that contain rows computed from formulas, by file name."""
+    """The texts of the files about rows that are computed from formulas, by file name."""
     shown = plain_table(experiment.shown(table), experiment.digits)
     return {
         "REPORT.md": computed_report(experiment, table),
@@ -283,7 +283,7 @@ def texts_of_rows(experiment: Analytic, table: Rows) -> dict[str, str]:
 
 
 def _settings(runs: Trained) -> tuple[str, str]:
-    """The settings that all runs share, with their values, and the names of the other settings."""
+    """The settings that are equal in all runs, with their values, and the names of the other settings."""
     every = [record["settings"] for _, record in runs]
     names = [name for name in dict.fromkeys(name for settings in every for name in settings) if name != "rule_settings"]
     shared = [name for name in names if all(name in s and s[name] == every[0][name] for s in every)]
@@ -292,7 +292,7 @@ def _settings(runs: Trained) -> tuple[str, str]:
 
 
 def _rules(runs: Trained) -> list[str]:
-    """A line for each rule: its own settings except sigma, and its OPUs."""
+    """A line for each rule, with its own settings except sigma, and its OPUs."""
     lines = []
     for cell, record in runs:
         given = {k: v for k, v in settings_of(record)["rule_settings"].items() if k != "sigma"}

@@ -1,6 +1,6 @@
-"""The function `reproduce`: rerun an experiment at a scale, with report, records and picture in one folder.
+"""The function `reproduce` reruns an experiment, and writes report, records and picture into a folder.
 
-This module does not know which experiments exist. `nfa.papers` passes an experiment to `reproduce`.
+This module has no list of experiments. `nfa.papers` passes an experiment to `reproduce`.
 """
 
 import logging
@@ -31,7 +31,7 @@ MOST_SEEDS = 10_000
 
 
 def default_folder(experiment: str, scale: str | None = None) -> Path:
-    """The default folder of the results, in the current folder. scale is None for items from formulas."""
+    """The default folder of the results, in the current folder. For an `Analytic`, scale is None."""
     return Path("runs") / "-".join(filter(None, (experiment.replace(":", "-"), scale)))
 
 
@@ -55,38 +55,40 @@ def reproduce(
 ) -> Result:
     """Rerun a table or figure of a paper and compare the results with the paper's numbers.
 
-    An item from formulas (`Analytic`) is computed without training. It is the same at every scale, and does not use
-    jobs, resume, data_dir and kernels.
+    An `Analytic` is computed from formulas, without training. Its results are the same at every scale, and do not
+    depend on jobs, resume, data_dir and kernels.
 
     Parameters
     ----------
     experiment : the experiment to rerun. `nfa.papers.find` returns the experiments of the papers by id
     scale : "demo" (embedded data, about a minute), "small" (minutes) or "paper" (the paper's own sizes)
     seeds : number of seeds (then 1, 2, ...), or a list of seeds; by default, the number of the scale
-    jobs : number of parallel runs, each in its own process. The results do not depend on it
+    jobs : number of parallel runs, each in its own process. The results do not depend on this number
     backend : "local" for processes on this machine, or "dask" for the workers of a scheduler, on one machine or several
     scheduler : address of the scheduler, for example "tcp://host:8786". The workers need the same paths for the output
         folder and the data
     out : folder for records, REPORT.md, table.txt, table.csv and figure.png; by default `default_folder`. An experiment
-        that is drawn from another experiment's runs shares the folder of that experiment
-    resume : keep finished runs and continue interrupted runs; otherwise start all runs again
-    dry_run : time a few steps of each kind of run, or parts of a step, and estimate the cost of all runs. Nothing is
-        written
+        that uses the runs of another experiment uses the folder of this other experiment
+    resume : True to keep finished runs and continue interrupted runs, False to start all runs again
+    dry_run : True to time a few steps of each kind of run, or parts of a step, and estimate the time and memory of all
+        runs. Nothing is written
     data_dir : folder that is searched first for data sets
-    kernels : False for plain NumPy in every run. Runs with and without kernels cannot continue each other
+    kernels : False for plain NumPy in every run. A run with kernels cannot continue a run without kernels, and vice
+        versa
     epochs : number of epochs after which every longer run stops. Table, report and picture then report this number. A
         later call with more epochs, or with None for all epochs, continues the runs. The results are bitwise identical
-        with the results of runs that never stopped. A number smaller than the epochs of a run in the folder is refused
+        with the results of runs that did not stop. nfa refuses a number that is smaller than the finished epochs of a
+        run in the folder
     progress : function (cell, step, steps, record or None). It is called during every run, and once when the run is
         finished
-    just_run : names of runs that are kept although resume is false, because another item has just finished these runs
+    just_run : names of runs that are kept although resume is false, because another experiment has just finished them
     format : "pdf" or "svg", to write the picture also in this format, next to figure.png
 
     Raises
     ------
     ValueError : for a wrong argument, or a folder that contains other runs. Nothing has been written in this case
     OSError : if data cannot be read or results cannot be written, or if another process works in the folder
-    nfa.train.Diverged : if a run diverges. Finished runs stay
+    nfa.train.Diverged : if a run diverges. Finished runs are kept
     """
     check_how(scale, jobs, backend, scheduler, epochs)
     pictures = picture_names(format, "" if isinstance(experiment, Analytic) else experiment.prefix)
@@ -121,7 +123,7 @@ def reproduce(
             while ready := _ready(cells, done):
                 done |= run_cells(
                     ready,
-                    folder.absolute() if client else folder,  # workers have other working folders
+                    folder.absolute() if client else folder,  # the working folders of workers differ from ours
                     experiment=experiment.home,
                     jobs=jobs,
                     resume=resume,
@@ -130,7 +132,7 @@ def reproduce(
                 )
                 cells = [cell.known(done) for cell in cells]
                 runs = [(cell, done[cell.name]) for cell in cells if cell.name in done and experiment.reported(cell)]
-                if len(done) < len(cells) and runs:  # report a long search as soon as some of its runs are finished
+                if len(done) < len(cells) and runs:  # write a report before all runs of a long search are finished
                     _write_results(experiment, scale, todo.seeds, folder, runs, pictures)
             runs = [(cell, done[cell.name]) for cell in cells if experiment.reported(cell)]
             return _write_results(experiment, scale, todo.seeds, folder, runs, pictures)
@@ -155,7 +157,7 @@ def _ready(cells: Sequence[Cell], done: Records) -> list[Cell]:
 def check_how(
     scale: str, jobs: int = 1, backend: str = "local", scheduler: str | None = None, epochs: int | None = None
 ) -> None:
-    """Raise a ValueError if the options are wrong for every item."""
+    """Raise a ValueError if an option is wrong for every experiment."""
     if scale not in SCALES:
         raise ValueError(f"scale must be one of {', '.join(SCALES)}, got {scale!r}")
     if jobs < 1:
@@ -173,7 +175,7 @@ def check_how(
 
 @dataclass(frozen=True, kw_only=True)
 class Todo:
-    """The runs of an experiment, the finished runs among them, and the facts about the data.
+    """The runs of an experiment, the records of the finished runs, and the facts about the data.
 
     Parameters
     ----------
@@ -181,7 +183,7 @@ class Todo:
     cells : all runs
     folder : folder of the results
     done : records of finished runs, by the names of the cells
-    begun : epochs in the checkpoints of the other runs, by the names of the cells
+    begun : finished epochs in the checkpoints of the other runs, by the names of the cells
     sources : the data sets by name
     """
 
@@ -201,7 +203,7 @@ class Todo:
 
     @property
     def stops(self) -> str:
-        """Describe where runs stop before their last epoch, such as "25 of 200 epochs"; empty if all are complete."""
+        """Words about runs that stop early, such as "25 of 200 epochs"; "" if all runs are complete."""
         return unfinished((cell.epochs, cell.settings.epochs) for cell in self.cells)
 
     def seconds(self, cell: Cell, found: Mapping[str, Estimate]) -> float:
@@ -262,7 +264,7 @@ def _has_files(folder: Path, cell: Cell) -> bool:
 
 
 def plan(todo: Todo, found: Mapping[str, Estimate], jobs: int) -> str:
-    """The cells with their estimated times, the time and memory of all runs, and the method of the estimate.
+    """A text with the estimated times of the cells, the time and memory of all runs, and the method of the estimate.
 
     Parameters
     ----------
@@ -293,7 +295,7 @@ def plan(todo: Todo, found: Mapping[str, Estimate], jobs: int) -> str:
 
 
 def _compute(experiment: Analytic, out: str | os.PathLike | None, dry_run: bool, pictures: Sequence[str]) -> Result:
-    """The rows of an item that follows from formulas, and the files that contain them."""
+    """The result of an experiment from formulas: its rows, and the files that contain them."""
     folder = records.guard(default_folder(experiment.id) if out is None else out, experiment.id)
     if dry_run:
         plan = f"{experiment.title}\nNothing is trained: the item is computed from formulas in seconds.\n"
@@ -311,7 +313,7 @@ def _compute(experiment: Analytic, out: str | os.PathLike | None, dry_run: bool,
 
 
 def seed_numbers(seeds: int | Sequence[int]) -> list[int]:
-    """The list of seeds: 1, 2, ... for a number. Raises ValueError for no, too many, repeated or negative seeds."""
+    """The list of seeds, 1, 2, ... for a number. Raises ValueError for no, too many, repeated or negative seeds."""
     if isinstance(seeds, int):
         if not 1 <= seeds <= MOST_SEEDS:
             bound = "at least 1" if seeds < 1 else f"at most {MOST_SEEDS}"
@@ -329,7 +331,7 @@ def _as_chosen(cell: Cell, chosen: Mapping[str, Any], epochs: int | None) -> Cel
 
 
 def _write_results(experiment: Experiment, scale, seeds: list[int], folder: Path, runs: Trained, pictures) -> Result:
-    """The rows, and the files that contain them."""
+    """The result of an experiment from runs: its rows, and the files that contain them."""
     rows = report.rows(experiment, runs)
     texts = report.texts_of_runs(experiment, scale, seeds, rows, runs)
     for name, text in texts.items():

@@ -17,23 +17,25 @@ from nfa.network.own import is_text, sizes_of
 from nfa.noise import Streams
 from nfa.rules.spec import spec
 
-MOST = 10_000  # largest number of weights and biases, because the search changes each of them separately
-LARGEST = 64  # largest number of records in some of the batches, if the batch size is smaller
-CLASSES = (2, 3, 10)  # numbers of classes of additional networks
-SELDOM = 0.25  # share of the pairs with another batch size; also of those with copies, and with other classes
+MOST = 10_000  # largest number of weights and biases, because the search changes each value separately
+LARGEST = 64  # some batches have up to so many records, if the batch size is smaller
+CLASSES = (2, 3, 10)  # numbers of classes of further networks that we draw
+# Share of the pairs with a batch size that differs from the setting. It is also the share of pairs with copies, and of
+# pairs with another number of classes.
+SELDOM = 0.25
 WHERE = {"sampling": "none", "sampling_rate": 1.0}
 
 
 def claim_of(settings: Settings) -> Claim:
-    """Return the rule and the network of the settings, and the rule's own mechanism under their adjacency.
+    """Return the rule and the network of the settings, with the rule's own mechanism under the chosen adjacency.
 
     Parameters
     ----------
-    settings : Settings; rule, rule_settings, architecture (of at most `MOST` weights), activation, loss, feedback_law,
-        feedback_scale, batch, adjacency and seed are used. Batches have ``batch`` records. Under add-remove, a batch
-        has any smaller number of records, or at most one more. Some batches have up to `LARGEST` records or twice the
-        batch size. Some batches contain copies of the record that differs. Some networks have another number of classes
-        from `CLASSES`
+    settings : Settings, of which we use rule, rule_settings, architecture (of at most `MOST` weights), activation,
+        loss, feedback_law, feedback_scale, batch, adjacency and seed. Batches have ``batch`` records. Under add-remove,
+        a batch has at most ``batch`` + 1 records. Some batches have up to `LARGEST` records or twice the batch size.
+        Some batches contain copies of the record that differs. Some networks have another number of classes from
+        `CLASSES`
 
     Raises
     ------
@@ -50,8 +52,8 @@ def claim_of(settings: Settings) -> Claim:
         raise ValueError(f"give an adjacency, one of {', '.join(ADJACENCIES)}")
     streams = Streams(settings.seed)
     net = _network(settings, streams)
-    bounds: dict[int, dict] = {}  # by the number of classes
-    drawn = []  # networks with their feedback
+    bounds: dict[int, dict] = {}  # {number of classes: keyword arguments of the rule}
+    drawn = []  # pairs (network, feedback)
     for one in (net, *_with_other_classes(settings, net, streams)):
         bound, state = bind(known, settings, one, streams, settings.batch)
         drawn.append((one, bound.pop("B", [])))
@@ -89,7 +91,7 @@ def claim_of(settings: Settings) -> Claim:
         others = settings.batch - 1
         if settings.adjacency == "add-remove":
             others = int(rng.integers(settings.batch + 1))
-        if varied and rng.random() < SELDOM:  # the logarithm of the size is uniform
+        if varied and rng.random() < SELDOM:  # draw a size whose logarithm is uniform
             others = int(sizes[0] * (sizes[1] / sizes[0]) ** rng.random()) - 1
         net, B = drawn[int(rng.integers(len(drawn)))] if rng.random() < SELDOM else drawn[0]
         return draw_pair(
@@ -115,7 +117,7 @@ def claim_of(settings: Settings) -> Claim:
 
 
 def _with_other_classes(settings: Settings, net: Net, streams: Streams) -> list[Net]:
-    """The same network with each of the other numbers of classes, if the architecture is given as sizes or layers."""
+    """Networks with other numbers of classes from `CLASSES`, if the architecture is given as sizes or layers."""
     size = net.shape_h[net.L][0]
     if size == 1 or not (is_text(settings.architecture) or sizes_of(settings.architecture)):
         return []

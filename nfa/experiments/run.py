@@ -1,4 +1,4 @@
-"""One training run: from settings to a record, with checkpoints. A continued run gives bitwise identical results."""
+"""One training run, with checkpoints and a record. If a run is interrupted and continued, its results do not change."""
 
 import logging
 import math
@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 # progress(cell, step, steps, record): called from time to time during a run, and once with the record at the end.
 Progress = Callable[[str, int, int, dict[str, Any] | None], None]
 PROGRESS_EVERY = 0.1  # seconds between two calls of progress
-LOCK_WAIT = 5.0  # seconds after which a process without its parent has certainly ended
+LOCK_WAIT = 5.0  # seconds after which a process has certainly ended if its parent has ended
 TRAIN_LOSS_EXAMPLES = 2000  # number of the first training examples, on which the training loss is computed
 
 
@@ -66,10 +66,11 @@ def run(
     settings : Settings
     folder : folder of the results. If the folder does not exist, it is made after all checks
     experiment, cell, reading : names for the record. By default, the name of the cell is the rule and the seed
-    resume : return the record of a finished run, and continue an interrupted run; otherwise start again
-    until : int >= 1, number of epochs after which the run stops. The settings in its record are the settings of the
-        whole run, and its entry ``stopped`` contains the two numbers of epochs. The run can be continued from the
-        checkpoint next to the record. None, or the number of epochs in the settings, for the whole run
+    resume : True to return the record of a finished run and to continue an interrupted run, False to start again
+    until : int >= 1, number of epochs after which the run stops. The settings in the record are the settings of the
+        whole run. The entry ``stopped`` of the record contains ``until`` and the number of epochs of the whole run. The
+        run can be continued from the checkpoint next to the record. None, or the number of epochs in the settings, for
+        the whole run
     checkpoint_every : seconds between checkpoints ``folder/CELL.ckpt.npz``; 0 for a checkpoint after every step
     progress : function (cell, step, steps, record or None), first called after all checks, when training begins
     before : called with the parts of the run before the folder is read or written. Its exceptions are not caught
@@ -80,7 +81,7 @@ def run(
     ------
     ValueError : for wrong settings, or a folder that contains other runs or this run with more epochs than `until`.
         Nothing has been written in this case
-    NoGuarantee : if noise is asked for, and no theorem covers the run. Nothing has been written
+    NoGuarantee : if noise is requested, and no theorem covers the run. Nothing has been written in this case
     OSError : if data cannot be read or results cannot be written, or if another process works on the same run
     nfa.train.Diverged : if the run diverges. No record is written
     KeyboardInterrupt : on Ctrl-C, after a checkpoint. SIGTERM also takes effect after a checkpoint
@@ -91,15 +92,16 @@ def run(
     classifies correctly at the end. Its history also contains this value after epochs 1, 2, 4, 8, ... Records of
     earlier versions do not contain this value.
 
-    Guarantee: suppose that a seeded run is interrupted at any step or stopped after any epoch, and then resumed. Its
-    record is the record of the uninterrupted run, except for the timing.
+    Guarantee: suppose that a seeded run is interrupted at any step or stopped after any epoch, and then resumed. Then
+    its record equals the record of the uninterrupted run, except for the timing.
 
-    A resumed secure run draws new randomness from its last checkpoint on, and counts the steps that were lost: see
-    `nfa.experiments.steps_spent`. A secure run has only one record, written at its end, and cannot be stopped earlier.
-    This record contains no seed. Except for the released steps, it contains nothing computed from the training
-    examples: no loss, no accuracy on these examples, no shares of clipped examples, no time. The record contains a
-    digest of the data and a seal, both under a key of the user, see `nfa.data.keyed_digest`. A ValueError is raised if
-    the key is missing, if the data differ, or if the record was edited.
+    A resumed secure run draws new random numbers for the steps after its last checkpoint, and its epsilon includes the
+    steps that were lost (see `nfa.experiments.steps_spent`). A secure run has only one record, written at its end, and
+    cannot be stopped earlier. This record contains no seed. Except for the released steps, it contains nothing computed
+    from the training examples: no loss, no accuracy on these examples, no shares of clipped examples, no time. The
+    record contains a digest of the data and a seal. Both are computed with a key of the user, see
+    `nfa.data.keyed_digest`. A ValueError is raised if the key is missing, if the data differ, or if the record was
+    edited.
     """
     cell = cell or cell_name(settings)
     if until is not None:
@@ -126,7 +128,7 @@ def run(
             folder.mkdir(parents=True, exist_ok=True)
             with locked(folder / f"{cell}.lock", f"{cell} in the output folder {folder}", LOCK_WAIT):
                 if resume:
-                    # another process may just have finished the run
+                    # another process may have finished the run while we waited for the lock
                     record = _finished(parts, folder, identity, until)
                 if record is None:
                     compiling = round(parts.compile(), 3)
@@ -141,11 +143,12 @@ def run(
                     try:
                         train_until(last, session, checkpoint_every, progress)
                     except Diverged as divergence:
-                        session.note_spent(divergence.step)  # the error message is computed from these steps
+                        session.note_spent(divergence.step)  # the error message is a result of these steps
                         raise
                     if last < parts.steps:
                         session.save(last)
-                    record = record_of(session, last, timing)  # a secure run has noted its steps as spent
+                    # In a secure run, the note of spent steps is already written.
+                    record = record_of(session, last, timing)
                     if keep_weights:
                         network = trained.Trained.of(parts, session.net)
                         content = trained.to_bytes(network)
@@ -154,7 +157,7 @@ def run(
                     if parts.privacy.secure:
                         record["seal"] = records.seal_of(record)
                     records.write(folder / f"{cell}.json", record)
-        part = checkpoint.with_name(checkpoint.name + ".part")  # a file of a process that was killed
+        part = checkpoint.with_name(checkpoint.name + ".part")  # an incomplete file of a process that was killed
         for left in (steps_spent.path_of(checkpoint), checkpoint, part) if last == parts.steps else (part,):
             with suppress(OSError):
                 left.unlink()
@@ -178,8 +181,8 @@ def run_in_memory(
     load : function that returns the data, called as `nfa.data.load`
     progress, before : as for `run`
 
-    Raises as `run`, but no OSError for results. An interrupted secure run has published nothing. The digest of the data
-    and the seal of a secure run need the user's key, which is made if it does not exist.
+    Raises as `run` does, except OSError for files of results. An interrupted secure run has published nothing. The
+    digest of the data and the seal of a secure run need the user's key, which is made if it does not exist.
     """
     cell = cell_name(settings)
     with limited(settings.threads):
@@ -237,16 +240,16 @@ def train_until(last: int, session: Session, checkpoint_every: float, progress: 
                 progress(cell, t, last, None)
                 shown = now
     if signals:
-        signal.raise_signal(signals[0])  # call the handler of the signal, because everything is saved
+        signal.raise_signal(signals[0])  # the checkpoint is written, so we call the handler of the signal
         raise KeyboardInterrupt
 
 
 def _costs_noted(loop: Iterator[int], session: Session) -> Iterator[int]:
-    """Yield the same steps, and note their memory and processor time in the session.
+    """Yield the steps of a loop, and note their memory and processor time in the session.
 
     We measure the largest memory of arrays during the first step, including its batch, and the mean processor time of
-    the other steps. Other processes increase the processor time less than the time on the clock. A secure run measures
-    neither number, because both reveal how many examples were drawn.
+    the other steps. Other processes change the processor time less than the elapsed time. A secure run measures neither
+    memory nor time, because both reveal the number of drawn examples.
     """
     if session.parts.privacy.secure:
         yield from loop
@@ -271,9 +274,9 @@ def _costs_noted(loop: Iterator[int], session: Session) -> Iterator[int]:
 def limited(threads: int) -> Iterator[None]:
     """Limit the number of threads. Each thread works on parts of a step or on pieces of a kernel's work.
 
-    The linear algebra library uses one thread. Freed memory stays with the process.
+    The linear algebra library uses one thread. The process keeps freed memory.
     """
-    cores.keep_memory()  # permanent, because the C library cannot undo this
+    cores.keep_memory()  # this change is permanent, because the C library cannot undo it
     cores.limit(threads)
     try:
         with cores.one_threaded():
@@ -299,7 +302,7 @@ def measure(parts: Prepared, t: int, net: Net | None = None) -> dict[str, Any]:
         else:
             entry |= _of_training_examples(parts, net, entry["epoch"])
             diverged = not math.isfinite(entry["train_loss"])
-        if len(parts.x_val):  # only a seeded run has these examples
+        if len(parts.x_val):  # only a seeded run has held-out examples
             entry["validation_accuracy"] = accuracy(net, parts.x_val, parts.y_val, cores.together)
         if len(parts.x_test):
             entry["test_accuracy"] = accuracy(net, parts.x_test, parts.y_test, cores.together)
@@ -312,7 +315,7 @@ def _of_training_examples(parts: Prepared, net: Net, epoch: int) -> dict[str, fl
     """The training loss, the training accuracy of some epochs and, for a regularised objective, its value.
 
     The training accuracy is measured after epochs 1, 2, 4, 8, ..., because it takes a forward pass over all training
-    examples. For a regularised objective, it is measured after every epoch, like the value of the objective.
+    examples. For a regularised objective, the accuracy and the value of the objective are measured after every epoch.
     """
     batches = parts.batches
     found = {"train_loss": _mean_loss(net, batches.x[:TRAIN_LOSS_EXAMPLES], batches.y[:TRAIN_LOSS_EXAMPLES])}
@@ -344,7 +347,7 @@ def record_of(session: Session, steps: int, timing: dict[str, Any]) -> dict[str,
     """The record of a run that is finished or stopped after this number of steps.
 
     The record of a secure run contains only one value computed from examples: the accuracy of its released weights on
-    public examples. So this record contains no time of a step and no number of drawn examples.
+    public examples. So the record of a secure run contains no time of a step and no number of drawn examples.
 
     Parameters
     ----------
@@ -354,7 +357,7 @@ def record_of(session: Session, steps: int, timing: dict[str, Any]) -> dict[str,
     dataset, kernels, privacy = parts.dataset, parts.kernels, session.account(steps)
     secure, last = parts.privacy.secure, session.history[-1]
     measured: dict[str, float] = {}
-    if not secure:  # `session.history` stays unchanged, because a stopped run continues with it
+    if not secure:  # copy the history, because a stopped run continues with `session.history`
         at_end = last["train_accuracy"] if "train_accuracy" in last else train_accuracy(parts, session.net)
         measured = {"train_accuracy": at_end}
     drawn_again = {} if secure else parts.batches.recorded(steps)
@@ -373,7 +376,8 @@ def record_of(session: Session, steps: int, timing: dict[str, Any]) -> dict[str,
     return {
         "format": records.FORMAT,
         **{name: identity[name] for name in ("experiment", "cell", "reading")},
-        **{name: digest for name, digest in identity.items() if name.endswith("_digest")},  # of the user's own files
+        # Digests of the user's own files.
+        **{name: digest for name, digest in identity.items() if name.endswith("_digest")},
         "seed": identity["settings"].get("seed"),  # None for a secure run
         "settings": identity["settings"],
         "private": parts.privacy.warrants(privacy),

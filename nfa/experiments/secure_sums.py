@@ -1,4 +1,4 @@
-"""Floats in a secure run: the rounding of the rule's sums, and the grid of the noise."""
+"""The effect of floats in a secure run: the rounding of the rule's sums, and the grid of the noise."""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -10,7 +10,7 @@ from nfa.network import Net
 from nfa.rules.spec import RuleSpec
 from nfa.sensitivity.rounding import Rounding, check_norm, check_settings, rounding
 
-# Sampling with which a rule states the norm of one record's term. The term does not depend on how batches are drawn.
+# Sampling for the mechanism from which we read the bound on one record's term, which does not depend on the sampling.
 OF_A_TERM = {"sampling": "none", "sampling_rate": 1.0}
 
 
@@ -22,19 +22,21 @@ def rounding_of(rule: RuleSpec, bound: dict[str, Any], net: Net, *, part: int, r
     Parameters
     ----------
     rule : RuleSpec
-    bound : settings of the rule, as the run has bound them, with some noise
+    bound : settings of the rule, as the run has bound them, including noise
     net : Net
     part : int >= 1, number of examples in a part
     records : int >= 1, largest number of records in a batch, from `nfa.sampling.most_records`
 
     Returns
     -------
-    rounding : for a rule from outside, it contains only the grid, because nfa has not checked the sums of the rule
+    rounding : Rounding. For a rule from outside, it includes only the grid, because nfa has not checked the sums of the
+        rule
 
     Raises
     ------
-    NoGuarantee : if the rule has no bound on a record's term, or the norm of a feedback matrix is not proved
-    ValueError : if a setting is out of the theorem's range, or if the noise of the rule has another law
+    NoGuarantee : if the rule has no bound on a record's term, or if the computed norm of a feedback matrix is not
+        proved
+    ValueError : if a setting is out of the theorem's range, or if the noise of the rule is not Gaussian
     """
     if rule.from_outside:
         return Rounding(term=0.0, terms=Fraction(0), sums=Fraction(0), d=net.n_parameters)
@@ -55,7 +57,7 @@ def of_a_term(rule: RuleSpec, bound: dict[str, Any], net: Net) -> Mechanism:
     Raises
     ------
     NoGuarantee : if the rule has no such bound
-    ValueError : for a rule from outside, or a rule with noise of another law
+    ValueError : for a rule from outside, or a rule with noise that is not Gaussian
     """
     if rule.from_outside:
         raise ValueError(
@@ -69,8 +71,8 @@ def of_a_term(rule: RuleSpec, bound: dict[str, Any], net: Net) -> Mechanism:
 def unit_of(rule: RuleSpec, bound: dict[str, Any], net: Net, stated: Release | None, counted: Rounding) -> float:
     """The unit of the grid of a secure run's noise.
 
-    The unit follows from the mechanism that the rule states. If the rule states no mechanism, the unit follows from the
-    norm of one record's term. Raises as `of_a_term` and `gaussian` do.
+    The unit is computed from the mechanism that the rule states. If ``stated`` is None, it is computed from the bound
+    on one record's term. Raises as `of_a_term` and `gaussian` do.
     """
     return counted.unit(of_a_term(rule, bound, net) if stated is None else gaussian(rule, stated))
 
@@ -78,7 +80,7 @@ def unit_of(rule: RuleSpec, bound: dict[str, Any], net: Net, stated: Release | N
 def gaussian(rule: RuleSpec, mechanism: Release) -> Mechanism:
     """Return the mechanism of a rule.
 
-    Raise ValueError unless its noise is Gaussian, because a secure run adds Gaussian noise.
+    Raise ValueError unless the noise is Gaussian, because a secure run adds Gaussian noise.
     """
     if not isinstance(mechanism, Mechanism) or mechanism.law != "gaussian":
         raise ValueError(f"a secure run adds Gaussian noise, but rule {rule.name} states {mechanism.law} noise")
@@ -88,19 +90,20 @@ def gaussian(rule: RuleSpec, mechanism: Release) -> Mechanism:
 def with_its_grid(
     solve: Callable[[Callable[[float], Any]], float], stating: Callable[[float], Any], counted: Rounding | None
 ) -> float:
-    """Return the setting from `solve` for requested noise. The grid of the noise depends on the noise itself.
+    """Return the setting from `solve` for requested noise, if the grid of the noise depends on the noise.
 
     Parameters
     ----------
     solve : function of a function from the setting to a mechanism. The noise of the mechanism is proportional to the
         setting
     stating : the release of one step in real numbers, as a function of the setting; Gaussian if ``counted`` is given
-    counted : increase from rounding; None for a seeded run
+    counted : effect of rounding; None for a seeded run
 
     Notes
     -----
-    While `solve` works, the unit is fixed. The unit is a power of two that grows with the noise, and the required noise
-    grows with the unit. So in this loop, the units either only grow or only fall until a unit repeats.
+    In each call of `solve`, the unit is fixed. The unit is a power of two that increases with the noise, and the
+    required noise increases with the unit. So in the loop, the units only increase or only decrease, until a unit
+    repeats.
     """
     if counted is None:
         return solve(stating)

@@ -1,8 +1,8 @@
-"""The steps that each session of a secure run has spent. A session notes them before it writes any computed result.
+"""The steps that each session of a secure run has spent. A session writes them into a note before any result.
 
-Each process has its own key, so a continued run draws new batches and new noise from its last checkpoint on. If a
-result of the steps after that checkpoint was written, these steps are spent, although the run repeats them. So both the
-lost and the repeated steps are counted.
+Each process has its own key, so a continued run draws new batches and new noise after its last checkpoint. If a result
+of the steps after this checkpoint was written, these steps are spent, although the run repeats them. So epsilon
+includes the lost steps and the repeated steps.
 """
 
 import json
@@ -18,12 +18,12 @@ Spent = tuple[int, int]  # the first step of a session and its number of steps, 
 
 
 def path_of(checkpoint: Path) -> Path:
-    """The path of the note, next to ``CELL.ckpt.npz``."""
+    """The path of the note of spent steps, which is next to ``CELL.ckpt.npz``."""
     return checkpoint.with_name(checkpoint.name.removesuffix(".ckpt.npz") + ".spent.txt")
 
 
 def note(checkpoint: Path, sessions: Sequence[Spent], identity: dict[str, Any]) -> None:
-    """Write the spent steps of each session with a seal, whole or not at all.
+    """Write the note: the spent steps of each session, with a seal. The file is written whole or not at all.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def note(checkpoint: Path, sessions: Sequence[Spent], identity: dict[str, Any]) 
 
 
 def _content(sessions: Sequence[Spent], identity: dict[str, Any]) -> str:
-    """The content that the seal covers: sessions and run. It leaves out the digest, which has a new salt each time."""
+    """The content that the seal covers: sessions and run, without the digest, which has a new salt each time."""
     run = {name: value for name, value in identity.items() if name != "digest"}
     return json.dumps([[list(session) for session in sessions], run], sort_keys=True)
 
@@ -58,8 +58,8 @@ def check(sessions: Sequence[Spent], steps: int) -> None:
     """Raise ValueError unless a run with this number of steps can have these sessions.
 
     The first session begins at step 1. Each later session begins at a step of the previous session, at the step after
-    its last one, or again at step 1. The last session ends at the last step. So the sessions cover the steps 1, 2, ...
-    without a gap, and no session goes beyond them.
+    the previous session's last step, or again at step 1. The last session ends at the last step of the run. So the
+    sessions cover all steps of the run without a gap, and no session has other steps.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def _is_spent(*session: Any) -> bool:
 
 
 def _covers(noted: list[Spent], saved: list[Spent]) -> bool:
-    """Whether a note has all the saved sessions. The last saved session may be longer in the note."""
+    """Whether a note has all saved sessions. The last saved session may have more steps in the note."""
     if not 1 <= len(saved) <= len(noted):
         return False
     (first, steps), (noted_first, noted_steps) = saved[-1], noted[len(saved) - 1]

@@ -1,4 +1,4 @@
-"""Trained networks: the weights that are stored next to the record of a run, and their predictions."""
+"""Trained networks: files of weights next to the record of a run, and predictions."""
 
 import hashlib
 import io
@@ -28,15 +28,15 @@ AGAIN = "train the network again with --no-resume (resume=False)"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Trained:
-    """A trained network with everything that a prediction needs.
+    """A trained network with the other data that a prediction needs.
 
     Parameters
     ----------
     net : Net
-    scale : scale of its inputs, computed from the training examples
+    scale : scale of the network's inputs, computed from the training examples
     shape : shape of one example in a file: (d,) features or (c, H, W) pixels
     classes : names of the classes, in the order of the outputs
-    columns : names of the features, in order; None if they have no names
+    columns : names of the features, in order; None for features without names
     features : features of the scaled inputs, which the network reads; None if the network reads the inputs themselves
     """
 
@@ -63,7 +63,8 @@ class Trained:
     def probabilities(self, x: np.ndarray) -> np.ndarray:
         """Return the probability of each class, (n, K), for n >= 1 unscaled examples (n, *shape).
 
-        Raises ValueError for examples of another shape, for NaN or infinity, or for values that the scale refuses.
+        Raises ValueError for examples of another shape, for NaN or infinity, or for values that the scale does not
+        accept.
         """
         if x.ndim < 2 or x.shape[1:] != self.shape:
             needed, got = ("x".join(map(str, shape)) for shape in (self.shape, x.shape[1:]))
@@ -84,7 +85,7 @@ class Trained:
     def predict(self, x: np.ndarray) -> np.ndarray:
         """Return the position in `classes` of the most probable class of each example, (n,).
 
-        Raises as `probabilities`.
+        Raises as `probabilities` does.
         """
         return self.probabilities(x).argmax(axis=1)
 
@@ -134,7 +135,7 @@ def to_bytes(trained: Trained) -> bytes:
 
 
 def described(trained: Trained, cell: str, content: bytes) -> dict[str, Any]:
-    """The entry of a record about the weights that are stored next to the record."""
+    """The entry of a record about the file of weights next to the record."""
     return {
         "file": file_name(cell),
         "sha256": hashlib.sha256(content).hexdigest(),
@@ -252,7 +253,7 @@ def _network(record: dict[str, Any], shape: tuple[int, ...], arrays: dict[str, n
             if array.shape != parameters[l].shape or array.dtype != parameters[l].dtype:
                 raise ValueError(f"the array {key} must be {parameters[l].dtype} {parameters[l].shape}")
             parameters[l] = array
-    if possible(settings).kernels:  # NumPy computes the same values, up to rounding
+    if possible(settings).kernels:  # without kernels, NumPy computes the same values, up to rounding
         layers_with_kernels(net, bool(settings.secure))
     return net
 
@@ -260,7 +261,7 @@ def _network(record: dict[str, Any], shape: tuple[int, ...], arrays: dict[str, n
 def predictions(trained: Trained, examples: Examples) -> tuple[np.ndarray, float | None]:
     """Return the probability of each class for each example, (n, K), and the accuracy if the examples have labels.
 
-    Raises ValueError as the methods of `Trained`.
+    Raises ValueError as the methods of `Trained` do.
     """
     trained.check_columns(examples.columns)
     y_hat = trained.probabilities(examples.x)

@@ -1,4 +1,4 @@
-"""The privacy that the settings of a run ask for, and the refusal of a run that would not have this privacy."""
+"""The privacy that the settings of a run request, and the refusal of a run that would not have this privacy."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -17,9 +17,12 @@ OTHERS = "`nfa rules` lists the rules that have a guarantee"
 
 
 def wanted(settings: Settings, words: Wording = OPTIONS) -> str:
-    """The first words of a refusal: the privacy that a run asks for and would not have. They can be empty.
+    """The first words of a refusal, which name the privacy that a run requests and would not have.
 
-    A noise multiplier always needs an adjacency. So a noise multiplier with an adjacency does not ask for an epsilon.
+    The result can be "".
+
+    A noise multiplier always needs an adjacency. So an adjacency together with a noise multiplier is not a request for
+    an epsilon.
     """
     if settings.secure:
         return f"{words.setting('secure')} would not make this run private"
@@ -34,8 +37,8 @@ def refuse_what_lacks_a_count(settings: Settings, words: Wording = OPTIONS) -> N
 
     The message names all missing settings.
 
-    Raises NoGuarantee if noise is asked for and the rule has no guarantee for any settings, or if a secure run cannot
-    have this rule.
+    Raises NoGuarantee if noise is requested and the rule has no guarantee with any settings, or if a secure run cannot
+    use this rule.
     """
     from nfa.experiments.privacy_statement import ASKING
     from nfa.experiments.public import undeclared
@@ -61,7 +64,7 @@ def refuse_what_lacks_a_count(settings: Settings, words: Wording = OPTIONS) -> N
     if asking and rule.refusal:
         raise NoGuarantee(rule.refusal.id, f"{rule.refusal.why}; {OTHERS}")
     if not rule.states or not (asking or head):
-        return  # the run itself reports the reason
+        return  # the run itself reports the error
     missing = []
     if settings.adjacency is None and (asking or rule.needs_adjacency):
         missing.append(f"{words.setting('adjacency')} ({_adjacencies(settings.sampling, words)})")
@@ -80,12 +83,12 @@ def refuse_what_lacks_a_count(settings: Settings, words: Wording = OPTIONS) -> N
 
 
 def refuse_what_has_no_guarantee(head: str, parts: "Prepared", words: Wording = OPTIONS) -> None:
-    """Raise ValueError if an uninterrupted run would not have the privacy that it asks for.
+    """Raise ValueError if an uninterrupted run would not have the privacy that it requests.
 
-    The message names the remedy.
+    The message says what to change.
 
-    A rule or network from outside is not refused because nfa has not checked it. The record of such a run reports the
-    assumptions of the guarantee.
+    nfa has not checked a rule or network from outside, but this alone is no reason for a refusal. The record of such a
+    run reports the assumptions of the guarantee.
     """
     why = _not_counted(parts.privacy, parts.steps, words)
     if not why and parts.privacy.secure and (large := parts.privacy.large_delta):
@@ -95,7 +98,7 @@ def refuse_what_has_no_guarantee(head: str, parts: "Prepared", words: Wording = 
 
 
 def _not_counted(privacy: "Statement", steps: int, words: Wording) -> str:
-    """The reason why there is no epsilon, and the remedy; "" if there is an epsilon."""
+    """The reason why there is no epsilon, with advice; "" if there is an epsilon."""
     told = privacy.account([(1, steps)])
     said = told["statement"].removeprefix("none: ")
     if privacy.mechanism is None:
@@ -109,7 +112,7 @@ def _not_counted(privacy: "Statement", steps: int, words: Wording) -> str:
 
 
 def _covered(release: "Release") -> list[str]:
-    """The sampling schemes that a theorem covers under the same adjacency."""
+    """The sampling schemes that a theorem covers under the adjacency of a release."""
     from nfa.mechanism import Mechanism, NoGuarantee
     from nfa.privacy import theorems
     from nfa.sampling import ALL_RECORDS, SCHEMES

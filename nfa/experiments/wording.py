@@ -1,4 +1,4 @@
-"""How messages to the user write a setting: as an option of the command line, or as a keyword of Python."""
+"""The form of a setting in messages to the user: an option of the command line, or a keyword of Python."""
 
 from typing import ClassVar
 
@@ -10,16 +10,16 @@ class Wording:
     anyway = " (to train nevertheless, use --anyway)"
 
     def setting(self, name: str, value: str = "") -> str:
-        """The setting, with its value if there is one: ``--delta``, ``--sampling poisson``."""
+        """The setting, with its value if one is given, for example ``--delta`` or ``--sampling poisson``."""
         return f"--{self.called.get(name, name).replace('_', '-')} {value}".rstrip()
 
     def own(self, name: str, value: str = "") -> str:
-        """A setting of the rule: ``--set C``, ``--set C=...``."""
+        """A setting of the rule, for example ``--set C`` or ``--set C=...``."""
         return f"--set {name}={value}".rstrip("=")
 
 
 class Keywords(Wording):
-    """The settings as keywords of `nfa.fit`: ``delta=``, ``sampling=poisson``, ``rule_settings={'C': ...}``."""
+    """The settings as keywords of `nfa.fit`, for example ``delta=`` or ``rule_settings={'C': ...}``."""
 
     called: ClassVar = {"target_epsilon": "epsilon"}
     anyway = ""

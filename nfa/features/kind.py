@@ -18,7 +18,8 @@ from nfa.network.net import AT_ONCE, one_by_one
 from nfa.network.ops import Activation, tanh
 
 Arrays = Mapping[str, np.ndarray]
-FLAT = 1e-5  # the values of an example count as equal if their deviation is below this share of the largest
+# The values of an example count as equal if their standard deviation is below this share of the largest value.
+FLAT = 1e-5
 
 
 def product_alone(x: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -31,13 +32,13 @@ def product_alone(x: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Tools:
-    """The functions that a run passes to every kind: the law and the activation of its networks, and a product.
+    """The parts of a run that every kind gets: the law of the initial weights, the activation, and a matrix product.
 
     Parameters
     ----------
     init : name in `nfa.network.net.INITS`
     phi : Activation
-    product : function as `product_alone`. `nfa.kernels.rows.matmul` also computes each row alone
+    product : function that computes each row alone, as `product_alone` or `nfa.kernels.rows.matmul` does
     """
 
     init: str = "uniform-fan-in"
@@ -47,14 +48,14 @@ class Tools:
 
 @dataclass(frozen=True)
 class Kind:
-    """The base of all kinds of features. The fields of a kind are its parameters in the setting.
+    """The base class of all kinds of features. The fields of a subclass are the parameters in the setting.
 
     Attributes
     ----------
     kind : name of the kind in the setting
     form : form of the setting, for help and errors
-    version : int. It must change if the same parameters give other features, so that old cached files are not read
-    multiplies : whether the features need the product of the tools
+    version : int. The version must change if equal parameters give new features, so that old cached files are not read
+    multiplies : whether the features use the product of `Tools`
     costly : whether the features take long to compute. Such features of public data are cached in a file
     """
 
@@ -78,11 +79,11 @@ class Kind:
     def draw(
         self, shape: tuple[int, ...], tools: Tools, rng: np.random.Generator, dtype: type
     ) -> dict[str, np.ndarray]:
-        """The arrays that are drawn once in a run. They are public. The default draws no arrays."""
+        """The arrays that are drawn once in a run. The arrays are public. By default, no arrays are drawn."""
         return {}
 
     def transform(self, x: np.ndarray, arrays: Arrays, tools: Tools) -> np.ndarray:
-        """The features of examples (n, *shape), in the same dtype. They are bitwise identical in every batch."""
+        """The features of examples (n, *shape), in the dtype of x. They are bitwise identical in every batch."""
         raise NotImplementedError
 
 
@@ -98,7 +99,7 @@ def _kinds() -> dict[str, type[Kind]]:
 
 
 def __getattr__(name: str) -> Any:
-    """The attribute KINDS. It is computed at each use, because the modules of the kinds import this module."""
+    """Return the attribute KINDS. It is computed at each use, because the modules of the kinds import this module."""
     if name == "KINDS":
         return _kinds()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -149,7 +150,7 @@ def refuse_unknown(kind: type[Kind], named: Mapping[str, Any]) -> None:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Features:
-    """The features of a run, as a function of examples (n, *shape). Each example is processed alone.
+    """The features of a run, as a function of examples (n, *shape). The function processes each example alone.
 
     Parameters
     ----------
@@ -181,10 +182,10 @@ class Features:
         return self.kind.out_shape(self.shape)
 
     def __call__(self, x: np.ndarray, run: Callable = one_by_one) -> np.ndarray:
-        """The features of n examples, (n, *out_shape), in the same dtype. ``run`` processes pieces as `one_by_one`
-        does.
+        """The features of n examples, (n, *out_shape), in the dtype of x.
 
-        If the features of an example overflow, all features of this example are 0.
+        ``run`` processes pieces of the examples as `one_by_one` does. If a feature of an example overflows, all
+        features of this example are 0.
         """
         out = np.empty((len(x), *self.out_shape), x.dtype)
 
@@ -214,8 +215,8 @@ def standardised(values: np.ndarray, largest: np.ndarray) -> np.ndarray:
     Parameters
     ----------
     values : (n, k) array, one example in each row
-    largest : (n,) array, the largest absolute value of each example. If the deviation of a row is far below `FLAT`
-        times this value, the row becomes about 0. The reason is that such a deviation comes from the rounding of floats
+    largest : (n,) array, the largest absolute value of each example. If the standard deviation of a row is far below
+        `FLAT` times this value, it comes only from the rounding of floats. Then the row becomes about 0
     """
     out = np.empty_like(values)
     for row, into, most in zip(values, out, largest, strict=True):

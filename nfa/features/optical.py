@@ -1,8 +1,9 @@
 r"""Optical features: the intensities |B x|^2 of light that a random medium scatters, as measured by a camera.
 
-We use the medium and the camera of the simulated device in `nfa.feedback.opu` and `nfa.feedback.camera`. That device
-displays binary images. For features, each mirror has the amplitude of its value, as on a modulator with grey levels.
-The light of each example has the same power, so the mean intensity is 1, which is the unit of the camera's parameters.
+We use the simulated medium of `nfa.feedback.opu` and the camera of `nfa.feedback.camera`. The device of
+`nfa.feedback.opu` displays binary images. For features, the amplitude of each pixel is its value, as on a modulator
+with grey levels. The light of each example has the same power, so the mean intensity is 1, which is the unit of the
+camera's parameters.
 """
 
 import hashlib
@@ -17,12 +18,12 @@ from nfa.features.kind import Arrays, Kind, Tools, refuse_unknown, standardised
 from nfa.feedback.camera import Camera
 from nfa.feedback.opu import OPU
 
-SATURATION = 8.0  # default if bits are given; a share exp(-8) of the pixels is brighter
+SATURATION = 8.0  # default if bits are given; a share of exp(-8) of the pixels is brighter
 
 
 @dataclass(frozen=True)
 class OpticalFeatures(Kind):
-    r"""The readings of |B x|^2 / |x|^2, from one exposure of each example, with mean 0 and deviation 1 in each example.
+    r"""Readings of |B x|^2 / |x|^2 from one exposure, standardised in each example to mean 0 and deviation 1.
 
     Parameters
     ----------
@@ -32,8 +33,8 @@ class OpticalFeatures(Kind):
 
     Notes
     -----
-    The noise of an example is drawn once. The noise is a function of the example's values and of a public key. The run
-    draws this key once. So the noise depends on no other example, and equal examples have equal noise.
+    The noise of an example is a function of the example's values and of a public key, which the run draws once. So an
+    example has the same noise at every use. The noise depends on no other example, and equal examples have equal noise.
     """
 
     kind: ClassVar[str] = "optical"
@@ -47,7 +48,7 @@ class OpticalFeatures(Kind):
 
     @classmethod
     def read(cls, sizes: tuple[int, ...], named: dict[str, Any]) -> "OpticalFeatures":
-        """The features of one size, with the parameters of a camera. Raises ValueError as `Camera`."""
+        """The features with a number of pixels and the parameters of a camera. Raises ValueError as `Camera` does."""
         if len(sizes) != 1:
             raise ValueError(f"the features optical need one number of pixels. Write {cls.form}")
         refuse_unknown(cls, named)
@@ -87,7 +88,7 @@ class OpticalFeatures(Kind):
             if power > 0:
                 light = light / light.dtype.type(power)
             if not np.isfinite(light).all():
-                reading[:] = np.nan  # a camera cannot read it
+                reading[:] = np.nan  # a camera cannot read an intensity that is not finite
                 continue
             rng = _noise_of(row, arrays["key"]) if camera.draws else None
             reading[:] = camera.read(light, rng=rng)

@@ -1,7 +1,7 @@
 """Random layers: the first layers keep their random weights, and only the network after these layers is trained.
 
 The weights are drawn like the initial weights of a network, with the run's ``init``. The layers have the run's
-activation. The weights are public, also in a secure run.
+activation. The random weights are public, also in a secure run.
 """
 
 import math
@@ -42,7 +42,7 @@ class RandomLayers(Kind):
     def draw(
         self, shape: tuple[int, ...], tools: Tools, rng: np.random.Generator, dtype: type
     ) -> dict[str, np.ndarray]:
-        """W1, b1, W2, ..., in this order, with the law of the run's initial weights."""
+        """The arrays W1, b1, W2, ..., drawn in this order, with the law of the run's initial weights."""
         arrays: dict[str, np.ndarray] = {}
         n = (math.prod(shape), *self.sizes)
         for l in range(1, len(n)):

@@ -1,4 +1,4 @@
-r"""Scattering: local averages of the variation of an image, for each direction and scale.
+r"""Scattering: local averages of the absolute values of wavelet coefficients, for each rotation and scale.
 
 The wavelets are fixed, so there are no random numbers and no trained parameters. We use the letters of Bruna and Mallat
 (Invariant Scattering Convolution Networks, 2013). With the rotations r = 0..L-1, the scales j = 0..J-1 and lambda = (j,
@@ -8,8 +8,9 @@ r),
           S_2[\lambda_1, \lambda_2] x = ||x \star \psi_{\lambda_1}| \star \psi_{\lambda_2}| \star \phi_J
           \quad (j_1 < j_2)
 
-With J = 2 and L = 8, there are 1 + 16 + 64 = 81 channels. The channels are smooth, so one value is stored for 2^J x 2^J
-pixels. This gives 7 x 7 values for an image of 28 x 28 pixels, and 8 x 8 values for an image of 32 x 32 pixels.
+With J = 2 and L = 8, there are 1 + 16 + 64 = 81 channels. The channels are smooth, so we keep one value for each block
+of 2^J x 2^J pixels. This gives 7 x 7 values for an image of 28 x 28 pixels, and 8 x 8 values for an image of 32 x 32
+pixels.
 """
 
 import math
@@ -21,7 +22,7 @@ import numpy as np
 
 from nfa.features.kind import Arrays, Kind, Tools, standardised
 
-J, L = 2, 8  # scales and rotations
+J, L = 2, 8  # numbers of scales and of rotations
 SIGMA = 0.8  # width of the envelope of the finest wavelet, in pixels
 XI = 3 * math.pi / 4  # frequency of the finest wavelet, in radians per pixel
 SLANT = 4 / L  # ratio of the width along the waves to the width across them
@@ -31,7 +32,7 @@ GROUP = 8  # number of images of one colour that are processed together
 
 @dataclass(frozen=True)
 class Scattering(Kind):
-    """The channels S_0, S_1 and S_2 of each colour, standardised separately in each image.
+    """The channels S_0, S_1 and S_2 of each colour, standardised in each image.
 
     The 1, 16 and 64 channels of the three orders form three groups. In each group of each image and colour, the values
     have mean 0 and standard deviation 1.
@@ -54,7 +55,7 @@ class Scattering(Kind):
     def transform(self, x: np.ndarray, arrays: Arrays, tools: Tools) -> np.ndarray:
         """The features of images (n, c, H, W), processed in groups of one size.
 
-        The last group is filled up with zeros.
+        The last group is filled with zeros.
         """
         n, c, *sides = x.shape
         wavelets = bank(*sides, x.dtype.str)
@@ -78,10 +79,10 @@ class Bank:
     Attributes
     ----------
     psi : psi[j] (L, rows, 2 columns) for j = 0..J-1, the Fourier transforms of the wavelets on the padded image. The
-        values are real. Each value occurs twice, because it multiplies the real and the imaginary part of another
-        transform
-    phi : matrices phi[res] for res = 0, 1. U phi[res] is the convolution of U with phi_J at every 2^J-th pixel. U is a
-        row with every 2^res-th pixel
+        values are real. Each value is stored twice, because it multiplies the real and the imaginary part of an image's
+        Fourier transform
+    phi : matrices phi[res] for res = 0, 1. If U has every 2^res-th pixel of an image, flattened, U phi[res] is the
+        convolution with phi_J at every 2^J-th pixel
     """
 
     def __init__(self, H: int, W: int, dtype: type) -> None:
@@ -120,7 +121,7 @@ class Bank:
 
 @cache
 def bank(H: int, W: int, dtype: str) -> Bank:
-    """The `Bank` for images of this size, made once in a process."""
+    """The `Bank` for images of this size. A process makes each bank only once."""
     return Bank(H, W, np.dtype(dtype).type)
 
 
@@ -138,8 +139,8 @@ def morlet(H: int, W: int, j: int, r: int) -> np.ndarray:
     along = np.array([math.cos(theta), math.sin(theta)])  # the direction of the oscillation
     across = np.array([-along[1], along[0]])
     sigma = SIGMA * 2**j
-    # We compute the wavelet on five copies of the grid in each direction. The periodic wavelet is the sum of the
-    # copies.
+    # We compute the wavelet on five copies of the grid in each direction. The sum of its values on the copies is the
+    # periodic wavelet.
     u = np.stack(np.meshgrid(np.arange(-2 * H, 3 * H), np.arange(-2 * W, 3 * W), indexing="ij"), axis=-1)
     envelope = np.exp(-((u @ along) ** 2 + (SLANT * (u @ across)) ** 2) / (2 * sigma**2))
     wave = envelope * np.exp(1j * XI / 2**j * (u @ along))
@@ -149,15 +150,14 @@ def morlet(H: int, W: int, j: int, r: int) -> np.ndarray:
 
 
 def low_pass(n: int, res: int) -> np.ndarray:
-    r"""A matrix that averages with the Gaussian phi_J along one side, at every 2^J-th pixel except the first and the
-    last.
+    r"""A matrix that averages along one side with a Gaussian g, at every 2^J-th pixel but the first and the last.
 
-    In two dimensions, phi_J is the product of two such Gaussians, :math:`\phi_J(u) = g(u_1) g(u_2)`.
+    In two dimensions, phi_J is the product of two Gaussians, :math:`\phi_J(u) = g(u_1) g(u_2)`.
 
     Parameters
     ----------
     n : int, pixels of the padded side
-    res : int >= 0. The input contains every 2^res-th pixel, and g contains only the frequencies that these pixels can
+    res : int >= 0. The input contains every 2^res-th pixel, and g contains only the frequencies that such an input can
         have
 
     Returns
@@ -174,13 +174,13 @@ def low_pass(n: int, res: int) -> np.ndarray:
 
 
 def _reflected(side: int) -> np.ndarray:
-    """The index of the pixel at each place of a padded side. The padding mirrors the pixels at each end."""
+    """The index of the original pixel at each place of a padded side. The padding mirrors the pixels at each end."""
     margin = _padded(side) - side
     return np.pad(np.arange(side), (margin // 2, margin - margin // 2), mode="reflect")
 
 
 def _real(z: np.ndarray) -> np.ndarray:
-    """The complex values as adjacent pairs of a real and an imaginary part."""
+    """The complex values as real arrays, in which the real and the imaginary part of each value are adjacent."""
     return z.view(z.real.dtype)
 
 
@@ -197,7 +197,7 @@ def _every_second(z_hat: np.ndarray, psi: np.ndarray) -> np.ndarray:
 
 
 def _modulus(pairs: np.ndarray) -> np.ndarray:
-    """|z| from the Fourier transform of z, in pairs.
+    """|z| from the Fourier transform of z, whose real and imaginary parts are adjacent.
 
     Each sum and product is rounded separately, in the same way at every position in the array.
     """

@@ -1,4 +1,4 @@
-"""Feedback: the matrices B[l] that carry the error to each layer, stored, simulated as light, or never stored."""
+"""Feedback: matrices B[l] that carry the error to each layer. They are stored, simulated as light, or never stored."""
 
 from nfa.feedback.aligned import align_weights
 from nfa.feedback.camera import Camera

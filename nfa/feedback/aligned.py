@@ -1,8 +1,8 @@
-"""Initial weights that carry the same error back as the feedback.
+"""Initial weights with which backpropagation carries errors back as the feedback does.
 
-Feedback alignment learns little until the weights have turned towards the fixed feedback. Before the first step, no
-record has been used, so turning the weights at this point has no effect on privacy. On an optical device, this takes
-one projection for each unit error.
+Feedback alignment learns little until the weights are aligned with the fixed feedback. Before the first step, no record
+has been used, so aligning the initial weights has no effect on privacy. On an optical device, the alignment needs one
+projection for each unit error.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from nfa.network import Dense, Net
 
 
 def align_weights(net: Net, B: list, *, project: Callable = exact_projection, rng: np.random.Generator) -> None:
-    r"""Turn a network's initial weights so that the errors they carry back are parallel to those of the feedback.
+    r"""Align a network's initial weights, so that the weights carry errors back parallel to the feedback.
 
     .. math:: (W^L)^\top = c_{L-1} B^{L-1}, \qquad (W^{l+1})^\top B^{l+1} = c_l B^l
 
@@ -23,17 +23,17 @@ def align_weights(net: Net, B: list, *, project: Callable = exact_projection, rn
 
     Parameters
     ----------
-    net : Net without skips. The function changes its weights W[L], ..., W[2], from the top down and only in dense
+    net : Net without skips. The function changes the weights W[L], ..., W[2], from the top down and only in dense
         layers. It stops above the last convolution. W[L] keeps its Frobenius norm. For l + 1 < L, the change of W[l+1]
         has rank n_L at most, and the product of its transpose with B[l+1] keeps its norm.
-    B : list for l = 1..L-1: (n_l, n_L) arrays at h[l], or what ``project`` takes in their place
+    B : list for l = 1..L-1: (n_l, n_L) arrays at h[l], or the devices that ``project`` takes in place of matrices
     project : function (c, B[l], rng=...) -> (k, n_l), which receives the n_L unit errors
-    rng : numpy.random.Generator for the device's noise; the result depends only on it, W and B
+    rng : numpy.random.Generator for the device's noise. The result depends only on rng, W and B
 
     Raises
     ------
-    ValueError : for a network with skips, because an error returns by several paths there, or for a network without a
-        hidden layer. ValueError also if B has nothing for a hidden layer
+    ValueError : for a network with skips, in which an error returns by several paths; for a network without a hidden
+        layer; or if B has no matrix or device for a hidden layer
 
     Notes
     -----
@@ -63,7 +63,7 @@ def align_weights(net: Net, B: list, *, project: Callable = exact_projection, rn
         )
     check_feeds(B, range(1, net.L))
     K = net.shape_z[net.L][0]
-    U: list = [None] * net.L  # U[l] = B[l], as the device applies it
+    U: list = [None] * net.L  # U[l] is B[l] as measured by the projections of the unit errors
     for l in range(net.L - 1, 0, -1):
         if not isinstance(net.map[l + 1], Dense):
             return

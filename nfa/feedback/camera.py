@@ -1,7 +1,7 @@
-"""A camera turns intensities of light into readings, and a linear projection is recovered from the readings.
+"""A camera turns intensities of light into readings. A linear projection can be computed from three readings.
 
 An optical processing unit (`nfa.feedback.opu`) is a scattering medium R in front of such a camera. Intensities can have
-any unit. The unit of `nfa.feedback.opu` is the mean intensity from one lit mirror.
+any unit. In `nfa.feedback.opu` the unit is the mean intensity from one lit mirror.
 """
 
 import math
@@ -23,18 +23,17 @@ def recover(I_xa: np.ndarray, I_x: np.ndarray, I_a: np.ndarray, strength: np.nda
 
     Parameters
     ----------
-    I_xa, I_x, I_a : arrays that broadcast, the intensities with x and a lit, with x alone, and with a alone
+    I_xa, I_x, I_a : arrays that broadcast: the intensities if x and a are lit, if only x is lit, and if only a is lit
     strength : array > 0, |Ra|^2 for the divisor, if you know it more exactly than the measured I_a; None for I_a
 
     Notes
     -----
     Guarantee: the result is linear in x. Suppose R is complex Gaussian and a lights no mirror that x can light. Then
-    the phase of R a is independent of the field that it multiplies, and the projection's matrix is real Gaussian with
-    independent entries.
+    the phase of R a is independent of R x. So the matrix of the projection is real Gaussian with independent entries.
 
     Examples
     --------
-    Let the fields be R x = 3 + 4i and R a = 5, so |R(x+a)|^2 = 8^2 + 4^2 = 80.
+    Let R x = 3 + 4i and R a = 5. Then |R(x+a)|^2 = 8^2 + 4^2 = 80.
 
     >>> float(recover(np.array(80.0), np.array(25.0), np.array(25.0)))
     3.0
@@ -53,20 +52,20 @@ def shot_variance(
     ----------
     I_xa, I_x, I_a : arrays that broadcast, the true intensities
     photons : float > 0, kappa, mean number of detected photons per unit of intensity
-    anchor_shot : whether I_a is measured too (the term in brackets), or known from a calibration
+    anchor_shot : True if I_a is measured too, which adds the term in brackets; False if I_a is known from a calibration
 
     Notes
     -----
-    The variance depends on x and differs from pixel to pixel. So the noise is neither identically distributed nor
-    independent of the data. For a strong anchor, the variance tends to the constant 1 / (4 kappa). If the anchor is
-    measured, it tends to twice this constant. With kappa photons per lit mirror, the outputs of an
-    `nfa.feedback.opu.OPU` have 2 scale^2 times this variance. Their standard deviation tends to scale / sqrt(2 kappa).
+    The variance depends on x and differs from pixel to pixel. So the noise depends on the data, and its law differs
+    between pixels. For a strong anchor, the variance tends to the constant 1 / (4 kappa). If the anchor is measured, it
+    tends to twice this constant. With kappa photons per lit mirror, the outputs of an `nfa.feedback.opu.OPU` have 2
+    scale^2 times this variance. Their standard deviation tends to scale / sqrt(2 kappa).
     """
     return (I_xa + I_x + (I_a if anchor_shot else 0)) / (4 * photons * I_a)
 
 
 def poisson(mean: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Independent Poisson samples with these means, in their shape and dtype, whole as far as the dtype allows it.
+    """Independent Poisson samples with these means, in the shape and dtype of the means.
 
     Parameters
     ----------
@@ -76,13 +75,14 @@ def poisson(mean: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
     Raises
     ------
-    ValueError : if a mean is not in that range
+    ValueError : if a mean is outside [0, 1e18]
 
     Notes
     -----
-    The samples of the kernel `nfa.kernels.shot.poisson` have the same law but other values. The kernel takes only a key
-    from rng. Each of its samples is a function of the key and the place in the batch. It uses 32 random bits at a time.
-    This changes no probability by more than about 1e-9.
+    The samples of the kernel `nfa.kernels.shot.poisson` have other values, but nearly the same law. The kernel takes
+    only a key from rng. Each of its samples is a function of the key and of the sample's place in the batch. The kernel
+    uses 32 random bits at a time, which changes no probability by more than about 1e-9. A sample is a whole number as
+    far as the dtype can represent it.
 
     Examples
     --------
@@ -106,11 +106,13 @@ class Camera:
     Parameters
     ----------
     photons : float, 0 < photons <= 1e12, the photon budget. It is the mean number of photons that one pixel detects per
-        unit of intensity in one exposure. It turns on photon shot noise, so the detected number is Poisson.
+        unit of intensity in one exposure. With a photon budget, the camera has photon shot noise: the detected number
+        of photons is Poisson.
     dark_std : float >= 0, std of the Gaussian noise of a pixel without any light, in units of intensity. This noise
         comes from the electronics and the dark current
     saturation : float > 0, the largest intensity that a pixel can report; readings are clipped to [0, saturation]
-    bits : int in 1..24; readings are rounded to 2^bits levels from 0 to ``saturation``. Give ``saturation`` too
+    bits : int in 1..24; readings are rounded to 2^bits levels from 0 to ``saturation``, so ``saturation`` must also be
+        given
     count : function like `poisson`, which draws the counted photons
 
     Raises
@@ -120,12 +122,12 @@ class Camera:
     Notes
     -----
     Photon shot noise grows with the light and does not depend on temperature. The shot noise of the dark current does
-    not depend on the light, but it depends on temperature, so temperature changes ``dark_std``. Both act on
-    intensities, before a projection is recovered. Rounding and saturation are functions of the reading and no Gaussian
-    noise. Rounding has jumps, like a derivative of ReLU and a ternary error. Two inputs that differ only by the
-    rounding of floats can have readings that differ by a whole level, saturation / (2^bits - 1). See the Notes of
-    `nfa.mechanism.Mechanism`. If the intensities of pixels are exponential with mean k, a share exp(-saturation / k) of
-    the pixels saturates.
+    not depend on the light, but it depends on temperature, so temperature changes ``dark_std``. Both kinds of noise are
+    added to intensities, before the projection is computed. Rounding and saturation are deterministic functions of the
+    intensity, not Gaussian noise. Rounding has jumps, as the derivative of ReLU and a ternary error have. Two inputs
+    that differ only by the rounding of floats can have readings that differ by a whole level, saturation / (2^bits -
+    1). The Notes of `nfa.mechanism.Mechanism` explain the effect on privacy. If the intensities of pixels are
+    exponential with mean k, a share exp(-saturation / k) of the pixels saturates.
     """
 
     photons: float | None = None
@@ -155,12 +157,13 @@ class Camera:
     def read(self, intensity: np.ndarray, *, rng: np.random.Generator | None = None) -> np.ndarray:
         """One exposure: the readings for an array of true intensities, in its unit, shape and dtype.
 
-        With ``photons``, it draws one Poisson sample per pixel. Then, with ``dark_std``, it draws one normal per pixel.
-        Otherwise it draws nothing. Raises ValueError if a noise is on and there is no rng.
+        With ``photons``, the camera draws one Poisson sample for each pixel. With ``dark_std``, it then draws one
+        normal for each pixel. Without both parameters, it draws nothing. Raises ValueError if the camera has noise and
+        there is no rng.
 
         Examples
         --------
-        With two bits up to 3.0, the levels are 0, 1, 2 and 3.
+        With two bits and a saturation of 3.0, the levels are 0, 1, 2 and 3.
 
         >>> Camera(bits=2, saturation=3.0).read(np.array([0.2, 1.4, 2.6, 7.0])).tolist()
         [0.0, 1.0, 3.0, 3.0]
@@ -179,7 +182,7 @@ class Camera:
 
 
 def needed(rng: np.random.Generator | None, what: str) -> np.random.Generator:
-    """The rng. If there is none, raises ValueError with the text ``what``, which names the part that needs it."""
+    """Return rng. Raises ValueError if it is None. The text ``what`` names the part that needs a generator."""
     if rng is None:
         raise ValueError(f"{what} needs a random generator rng, got None")
     return rng

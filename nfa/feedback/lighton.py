@@ -1,4 +1,4 @@
-"""LightOn's optical processing unit, simulated by its own library or as hardware, with our simulation's interface."""
+"""LightOn's optical processing unit (OPU), simulated by its own library or as hardware, with our `OPU`'s methods."""
 
 import math
 import warnings
@@ -19,8 +19,8 @@ class LightOnOPU:
     Parameters
     ----------
     n_in, n_out : int >= 1
-    rng : numpy.random.Generator that draws the seed of the simulated device (lightonml would give every device the same
-        matrix); the hardware needs none
+    rng : numpy.random.Generator that draws the seed of the simulated device. Without a seed, lightonml gives every
+        device the same matrix. The hardware needs no rng
     scale : float > 0, std of the entries of B
     noise_std : float >= 0 or None, as in `nfa.feedback.opu.OPU`. The noise is added to the results of the device. The
         simulated device has no noise, and the paper also adds its noise numerically.
@@ -28,8 +28,8 @@ class LightOnOPU:
 
     Attributes
     ----------
-    B : (n_out, n_in) float32 array, the simulated device's matrix; None with the hardware, because its matrix is not
-        known
+    B : (n_out, n_in) float32 array, the simulated device's matrix. With the hardware it is None, because its matrix is
+        not known
 
     Raises
     ------
@@ -39,9 +39,9 @@ class LightOnOPU:
 
     Notes
     -----
-    lightonml computes in float32. Results have the dtype of the input if it is a float. The linear mode of the
-    simulated device is Re(R x), without any intensity. With the hardware, the scale is that of the "variance" rescaling
-    in lightonml's documentation. We have not compared this scale with a device.
+    lightonml computes in float32. If the dtype of the input is a float, results have this dtype. In the linear mode,
+    the simulated device computes Re(R x) directly, not from intensities. With the hardware, the scale is that of the
+    "variance" rescaling in lightonml's documentation. We have not compared this scale with a device.
     """
 
     def __init__(
@@ -87,8 +87,8 @@ class LightOnOPU:
     def intensity(self, x: np.ndarray, *, rng: np.random.Generator | None = None) -> np.ndarray:
         """|R x|^2 for a binary x, (m, n_out).
 
-        The simulated device returns it without noise and in units of intensity. The hardware returns it in counts of
-        its camera. Draws nothing. Raises ValueError if x is not binary.
+        The simulated device returns |R x|^2 without noise, in units of the mean intensity from one lit mirror. The
+        hardware returns counts of its camera. The method draws nothing. Raises ValueError if x is not binary.
         """
         return self._ask(self.driver.transform, binary_images(x, self.n_in), self._intensity_unit)
 

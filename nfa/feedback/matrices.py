@@ -1,4 +1,4 @@
-"""Feedback matrices B[l]: their laws, the projection of the error through them, and the wiring of Figure 1.
+"""Feedback matrices B[l]: their laws, the projection of the error through them, and Figure 1 as a table.
 
 B[l] feeds layer l, but the superscripts of the sources differ. Lee & Kifer and Ohana et al. (Eq. 4) write B^{l+1} for
 this matrix, and Ohana et al. (Eqs. 8, 15) write B^l. The top layer has no B, because it receives the error itself.
@@ -51,7 +51,7 @@ def draw(net: Net, *, law: str, scale: float, rng: np.random.Generator, at: str 
 
 
 def draw_devices(kind: Callable, net: Net, *, scale: float, rng: np.random.Generator, at: str = "h") -> list:
-    """Replacements for stored matrices, one for each hidden layer. Layer 1 is drawn first.
+    """Devices in place of stored matrices, one for each hidden layer. The device of layer 1 is drawn first.
 
     Parameters
     ----------
@@ -81,7 +81,8 @@ def draw_layerwise(net: Net, *, law: str, scale: float, rng: np.random.Generator
 
     Returns
     -------
-    V : list of length L + 1, V[l] of the shape of W[l]; slots 0 and 1 are None, because nothing goes back below layer 1
+    V : list of length L + 1, V[l] of the shape of W[l]; slots 0 and 1 are None, because no error goes back below layer
+        1
 
     Raises
     ------
@@ -118,7 +119,7 @@ def random_matrix(size: tuple[int, int], law: str, scale: float, rng: np.random.
 
 
 def _orthogonal(A: np.ndarray) -> np.ndarray:
-    """The polar factor of A. For normal entries, it is uniform among matrices with orthonormal columns or rows."""
+    """The polar factor of A. For normal A, it is uniform among the matrices with orthonormal columns (or rows)."""
     U, _, Vt = np.linalg.svd(A, full_matrices=False)
     return U @ Vt
 
@@ -134,7 +135,7 @@ def project(
     ----------
     e : (m, n_L) array, one error per row
     B : (n_l, n_L) array
-    noise_std : float >= 0, standard deviation of each entry of g, per example and output
+    noise_std : float >= 0, standard deviation of each entry of g; each example and output has its own entry
     rng : numpy.random.Generator, needed when noise_std > 0
 
     Returns
@@ -163,12 +164,12 @@ def project(
 
 
 class WithProduct(np.ndarray):
-    """A matrix B with its own product: ``e @ B.T`` is ``product(e, B.T)``. The same holds for all views of B.
+    """A matrix B that replaces the matrix product: ``e @ B.T`` is ``product(e, B.T)``, for B and for all its views.
 
     Parameters
     ----------
     B : (n_l, n_L) array; the result is a view of it
-    product : function like `numpy.matmul`; with `nfa.kernels.rows.matmul`, rows do not depend on each other
+    product : function like `numpy.matmul`; with `nfa.kernels.rows.matmul`, each row is computed alone
 
     Examples
     --------
@@ -190,7 +191,7 @@ class WithProduct(np.ndarray):
 
 
 def check_feeds(B: list, layers: range) -> None:
-    """Raise ValueError unless B has a matrix, or its replacement, for each of these layers."""
+    """Raise ValueError unless B has a matrix, or a device in its place, for each of these layers."""
     if missing := [l for l in layers if l >= len(B) or B[l] is None]:
         raise ValueError(
             f"B must have feedback for each of the layers {layers[0]}..{layers[-1]}, but has no feedback for layer "
@@ -199,7 +200,7 @@ def check_feeds(B: list, layers: range) -> None:
 
 
 def wiring(mode: str, L: int, n_conv: int = 0) -> dict[int, tuple[str, str]]:
-    """The matrix and the signal that enter each layer in the backward pass. This is Figure 1 as a table.
+    """Figure 1 as a table: for each layer, the matrix and the signal of the backward pass.
 
     Source: [lee2020:fig1] [ohana2021:fig1]
 
@@ -215,7 +216,7 @@ def wiring(mode: str, L: int, n_conv: int = 0) -> dict[int, tuple[str, str]]:
 
     Raises
     ------
-    ValueError : for an unknown mode, or for layer counts that give no network
+    ValueError : for an unknown mode, or if L or n_conv is out of range
 
     Examples
     --------

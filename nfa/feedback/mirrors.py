@@ -8,7 +8,7 @@ from nfa.noise import normals_each
 
 
 def ternarize(e: np.ndarray, t: float) -> np.ndarray:
-    """Entries of +1 above t, -1 below -t and otherwise 0, in e's dtype. Two binary images can show such an error.
+    """For each entry of e: 1 if it is above t, -1 if it is below -t, and otherwise 0. The result has e's dtype.
 
     Source: [ohana2021:exp-ternary]
 
@@ -25,7 +25,7 @@ def ternarize(e: np.ndarray, t: float) -> np.ndarray:
 
 
 def ternarize_relative(e: np.ndarray, t: float) -> np.ndarray:
-    """The signs of the entries of e with a size of at least t times the largest in the row, and 0 for other entries.
+    """The sign of each entry of e whose size is at least t times the largest size in its row, and 0 for other entries.
 
     This function is ours. The result has e's dtype. With a fixed threshold, as in `ternarize`, all errors of examples
     that the network has learnt become 0. Here, t = 1 keeps the largest entry, and t = 0 keeps the signs of all entries.
@@ -39,7 +39,7 @@ def ternarize_relative(e: np.ndarray, t: float) -> np.ndarray:
     """
     require.within("[0, 1]", **{"the threshold t": t})
     size = np.abs(e)
-    with np.errstate(invalid="ignore"):  # 0 times infinity, if an error has overflowed
+    with np.errstate(invalid="ignore"):  # if an error has overflowed, 0 times infinity occurs
         seen = size >= e.dtype.type(t) * size.max(axis=1, keepdims=True)
     return ((e > 0) & seen).astype(e.dtype) - ((e < 0) & seen).astype(e.dtype)
 
@@ -76,7 +76,8 @@ def binary_images(x, n_in):
 def distinct_rows(x):
     """The different rows of a ternary or binary x, and the index of every row of x among these different rows.
 
-    With more than 33 columns, float64 cannot hold the rows as numbers of base 3, so all rows are returned.
+    The function compares rows as numbers of base 3 in float64. With more than 33 columns, these numbers have too many
+    digits, so all rows are returned.
     """
     if x.shape[1] > 33:
         return x, slice(None)

@@ -1,4 +1,4 @@
-"""Projections without a stored matrix, real for a rule's B[l] or complex for an OPU's medium.
+"""Projections without a stored matrix. The matrix is real for a rule's B[l], or complex for an OPU's medium.
 
 Philox computes every entry from a key and the entry's place. A cipher is not needed, because the matrix may be known.
 Entries are computed tile by tile when they are needed, and then discarded. `nfa.kernels.projection` has the numba
@@ -13,18 +13,19 @@ import numpy as np
 from nfa import require
 from nfa.philox import LANES, add_keyed
 
-GROUP = 4 * LANES  # outputs that are computed together, one tile of the key's normals
-TILE = 1 << 20  # entries of the matrix in memory at the same time
+GROUP = 4 * LANES  # number of outputs that are computed together, from one tile of the key's normals
+TILE = 1 << 20  # number of entries of the matrix in memory at the same time
 
 
 def tile(key: np.ndarray, columns: np.ndarray, groups_per_column: int, first: int, groups: int) -> np.ndarray:
-    """Standard normals of some columns of a matrix that is a function of its key, for the outputs of ``groups`` groups.
+    """Entries of a standard normal matrix that is a function of its key, for some columns and groups of outputs.
 
     Parameters
     ----------
     key : (4,) uint32 array
     columns : (c,) int64 array, indices of the columns
-    groups_per_column : int >= 1; column k has the normals of `nfa.philox.add_keyed` from tile k groups_per_column on
+    groups_per_column : int >= 1; column k has the normals of `nfa.philox.add_keyed` from the tile ``k *
+        groups_per_column`` on
     first, groups : int; the outputs start at ``first * GROUP``, and there are ``groups * GROUP`` of them
 
     Returns
@@ -58,11 +59,11 @@ class Unstored:
 
     Notes
     -----
-    It takes the place of a feedback matrix, as in
-    ``dfa(..., B=[None, Unstored(...), None], project=project_unstored)``. Entries have float32's precision, and the
-    result has e's dtype. Except for the result, no array has more than about ``TILE`` entries. Columns in which e is 0
-    for every example are not computed, so ternary errors take less time. The spectral norm is not known. So you cannot
-    use it with the sensitivities of `nfa.sensitivity.dfa`, which need a matrix.
+    An instance takes the place of a feedback matrix, for example in ``dfa(..., B=[None, Unstored(...), None],
+    project=project_unstored)``. Entries have the precision of float32, and the result has e's dtype. Except for the
+    result, no array has more than about ``TILE`` entries. Columns in which e is 0 for every example are not computed,
+    so ternary errors take less time. The spectral norm is not known. So the sensitivities of `nfa.sensitivity.dfa`
+    cannot be computed for this matrix.
     """
 
     def __init__(
@@ -92,9 +93,9 @@ class Unstored:
             raise ValueError(f"a projection needs errors of shape (m, {self.n_in}), got {e.shape}")
         per_column = -(-self.n_out // GROUP)
         p = np.zeros((len(e), self.n_out), e.dtype)
-        width = TILE // GROUP  # number of columns that are added at a time, for every e
+        width = TILE // GROUP  # number of columns in each partial sum, which does not depend on e
         for start in range(0, self.n_in, width):
-            columns = start + np.flatnonzero(e[:, start : start + width].any(axis=0))  # others add 0
+            columns = start + np.flatnonzero(e[:, start : start + width].any(axis=0))  # all other columns add 0
             groups = max(1, min(per_column, TILE // (GROUP * max(1, len(columns)))))
             for first in range(0, per_column if len(columns) else 0, groups):
                 outputs = slice(first * GROUP, min((first + groups) * GROUP, self.n_out))
@@ -112,7 +113,7 @@ class Unstored:
 
 
 class UnstoredMedium:
-    r"""A complex Gaussian medium R with E|R_jk|^2 = 1 that is never stored. Its real and imaginary part are `Unstored`.
+    r"""A complex Gaussian medium R with E|R_jk|^2 = 1 that is never stored. Each of Re R and Im R is an `Unstored`.
 
     Parameters
     ----------

@@ -1,15 +1,16 @@
 r"""The optical processing unit (OPU): light scattered by a fixed random medium computes a random projection.
 
-`OPU` simulates an OPU, and `nfa.feedback.lighton.LightOnOPU` drives LightOn's. Both have the methods ``project`` (for a
-ternary e), ``linear`` and ``intensity`` (for a binary x). Both have the attributes ``n_in`` and ``n_out``. Both take
-the place of a feedback matrix, as in ``dfa(..., project=optical)``.
+`OPU` simulates an OPU, and `nfa.feedback.lighton.LightOnOPU` controls LightOn's OPU. Both classes have the method
+``project`` for a ternary e, and the methods ``linear`` and ``intensity`` for a binary x. Both have the attributes
+``n_in`` and ``n_out``. Their instances take the place of feedback matrices, for example in ``dfa(...,
+project=optical)``.
 
-1. Mirrors are lit or dark. x in {0, 1}^n_in lights some of n_in mirrors. The anchor a lights n_anchor further mirrors.
+1. A mirror is lit or dark. x in {0, 1}^n_in lights some of n_in mirrors. The anchor a lights n_anchor further mirrors.
 2. The field at the camera's pixel j is (R x)_j. The medium R is complex Gaussian and fixed.
 3. The camera measures intensities, I_x = |R x|^2, with shot noise, dark noise, saturation and rounding
    (`nfa.feedback.camera`).
 4. An intensity is not linear in x, but `nfa.feedback.camera.recover` computes B x from I_{x+a}, I_x and I_a.
-5. An e in {-1, 0, 1}^n_in is projected in two such measurements, B e_+ - B e_-.
+5. For e in {-1, 0, 1}^n_in, two such projections give B e = B e_+ - B e_-.
 
 Units: intensities are in units of the mean intensity from one lit mirror. Outputs are in units in which the entries of
 B are N(0, scale^2). All noise comes from the ``rng`` of the call. The medium never changes.
@@ -33,17 +34,18 @@ class OPU:
     Parameters
     ----------
     n_in, n_out : int >= 1, the inputs (mirrors for the data) and the outputs (pixels of the camera)
-    rng : numpy.random.Generator that draws the medium: Re R, then Im R, each (n_out, n_in + n_anchor) normals, or the
-        keys of both
+    rng : numpy.random.Generator that draws the medium: first Re R, then Im R, each (n_out, n_in + n_anchor) normals; or
+        the keys of Re R and Im R, if the medium is not stored
     scale : float > 0, std of the entries of B
-    n_anchor : int >= 1, mirrors of the anchor, which the data do not use. With more mirrors, dim pixels have less
-        noise.
+    n_anchor : int >= 1, number of the anchor's mirrors, which the data do not use. With more mirrors, dim pixels have
+        less noise.
     camera : Camera, ideal if not given
-    anchor_shot : whether every projection measures I_a again, or takes it from a noise-free calibration
-    noise_std : float >= 0 or None, std of Gaussian noise added to every output of `linear`. This is the paper's model
-        and no property of the camera. The noise of `project`, a difference of two outputs, has std sqrt(2) noise_std.
-    stored : if False, the medium is computed when needed and never stored as a whole, as in a real OPU. It is another
-        medium of the same law, and its entries have float32's precision.
+    anchor_shot : True if every projection measures I_a again; False if I_a comes from a calibration without noise
+    noise_std : float >= 0 or None, std of Gaussian noise added to every output of `linear`. This noise is the paper's
+        model and not a property of the camera. The noise of `project`, a difference of two outputs, has std sqrt(2)
+        noise_std.
+    stored : if False, the medium is computed when needed and never stored as a whole, as in a real OPU. The medium then
+        has other entries of the same law, with the precision of float32.
     make : function like `nfa.feedback.never_stored.tile`, for a medium that is not stored
     product : function like `numpy.matmul`; with `nfa.kernels.rows.matmul`, the field of an example depends only on that
         example
@@ -51,7 +53,7 @@ class OPU:
     Attributes
     ----------
     R : (n_out, n_in + n_anchor) complex array, entries with E|R_jk|^2 = 1; the anchor's columns are the last
-    B : (n_out, n_in) array, the real matrix that an OPU without noise and rounding multiplies by. If the medium is not
+    B : (n_out, n_in) array, the real matrix by which an OPU without noise and rounding multiplies. If the medium is not
         stored, R and B are computed as a whole on demand
 
     Raises
@@ -61,8 +63,9 @@ class OPU:
     Notes
     -----
     Guarantees: the entries of B are independent and N(0, scale^2). Without noise, saturation and rounding,
-    ``linear(x)`` is x @ B.T up to rounding errors, and draws nothing. Results have the dtype of the input if it is a
-    float. Equal rows of x give the same light. It is computed only once, because few ternary errors of a batch differ.
+    ``linear(x)`` is x @ B.T up to rounding errors, and draws nothing. If the dtype of the input is a float, results
+    have this dtype. Equal rows of x give equal intensities. These intensities are computed only once, because a batch
+    has few distinct ternary errors.
 
     Examples
     --------
@@ -131,18 +134,19 @@ class OPU:
     def intensity(self, x: np.ndarray, *, rng: np.random.Generator | None = None) -> np.ndarray:
         """One exposure with the mirrors x lit and the anchor dark: the camera's reading of |R x|^2, (m, n_out).
 
-        Raises ValueError if x is not binary, or if noise needs an rng and there is none. Draws as `Camera.read` does.
+        Raises ValueError if x is not binary, or if noise needs an rng and there is none. The random samples are those
+        of `Camera.read`.
         """
         x = binary_images(x, self.n_in)
         return self.camera.read(_square(self.field(x)), rng=rng).astype(x.dtype, copy=False)
 
     def linear(self, x: np.ndarray, *, rng: np.random.Generator | None = None) -> np.ndarray:
-        """B x, recovered from exposures with x and the anchor, with x, and for ``anchor_shot`` with the anchor.
+        """B x, computed from exposures with x and the anchor, with x and, for ``anchor_shot``, with the anchor.
 
         Source: [ohana2021:eq5] [ohana2021:eq10]
 
-        Raises ValueError if x is not binary, or if noise needs an rng and there is none. Draws for the exposures in
-        this order, one set for each row of x, and then the normals of ``noise_std``.
+        Raises ValueError if x is not binary, or if noise needs an rng and there is none. The random samples of the
+        exposures are drawn in this order, for each row of x. The normals of ``noise_std`` are drawn last.
         """
         x, which = distinct_rows(binary_images(x, self.n_in))  # (d, n_in), (m,)
         E_x = self.field(x)  # (d, n_out)
@@ -150,14 +154,14 @@ class OPU:
         I_xa, I_x, I_a = _square(E_x + E_a), _square(E_x), _square(E_a)
         if self.camera.draws:  # every exposure has its own noise
             I_xa, I_x, which = I_xa[which], I_x[which], slice(None)  # (m, n_out)
-        seen_xa = self.camera.read(I_xa, rng=rng)  # (m, n_out), or (d, n_out) if equal rows stay equal
+        seen_xa = self.camera.read(I_xa, rng=rng)  # (m, n_out), or (d, n_out) for a camera without noise
         seen_x = self.camera.read(I_x, rng=rng)
         seen_a = self.camera.read(np.tile(I_a, (len(I_x), 1)), rng=rng) if self.anchor_shot else I_a
         p = math.sqrt(2) * self.scale * recover(seen_xa, seen_x, seen_a, strength=I_a)
         return noisy(p.astype(x.dtype, copy=False)[which], self.noise_std, rng)  # (m, n_out)
 
     def project(self, e: np.ndarray, *, rng: np.random.Generator | None = None) -> np.ndarray:
-        """B e for a ternary e, as B e_+ - B e_- from two linear projections. The first projection draws first.
+        """B e for a ternary e, as B e_+ - B e_- from two linear projections. The projection of e_+ is the first.
 
         Source: [ohana2021:exp-twoproj]
 
@@ -166,7 +170,8 @@ class OPU:
         plus, minus = two_images(e)
         if self.camera.draws or self.noise_std:
             return self.linear(plus, rng=rng) - self.linear(minus, rng=rng)
-        e, which = distinct_rows(binary_images(plus, self.n_in) - minus)  # (d, n_in), equal rows have equal results
+        # (d, n_in); without noise, equal rows have equal results.
+        e, which = distinct_rows(binary_images(plus, self.n_in) - minus)
         plus, minus = two_images(e)
         return (self.linear(plus) - self.linear(minus))[which]  # (m, n_out)
 
@@ -186,7 +191,7 @@ def optical(
     ----------
     e : (m, n_in) array, one error per row
     opu : OPU or LightOnOPU
-    threshold : float >= 0, makes e ternary first (`nfa.feedback.ternarize`); if None, e must be ternary already
+    threshold : float >= 0, with which e is first made ternary (`nfa.feedback.ternarize`); if None, e must be ternary
     rng : numpy.random.Generator, needed if the OPU has noise
 
     Returns

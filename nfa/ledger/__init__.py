@@ -1,9 +1,9 @@
 r"""The ledger: every statement of the documents, with its verdict, the code that computes it, and the tests for it.
 
-The ledger finds every folder of ``nfa/papers`` with a file ``statements.toml``. Theorems from other sources are in
-``external.toml`` in this folder. Each file has tables ``[paper.NAME]``, and one ``[[item]]`` for each statement.
-`Header` explains the fields of ``[paper.NAME]``. ``papers/ours`` has our corrections, bounds and proofs, which the
-documents do not have.
+The ledger reads the file ``statements.toml`` in each folder of ``nfa/papers`` that has one. Theorems from other sources
+are in the file ``nfa/ledger/external.toml``. Each file has tables ``[paper.NAME]``, and one ``[[item]]`` for each
+statement. `Header` explains the fields of ``[paper.NAME]``. The folder ``papers/ours`` has our own statements:
+corrections, bounds and proofs that are not in the documents.
 
 The fields of an item:
 
@@ -31,13 +31,13 @@ reason       the reason why a ``not-executable`` statement cannot be run
 tests        the tests marked ``verifies(id)``, read from the marks (`nfa.ledger.tests_json`), not from the TOML
 ===========  ==========================================================================================
 
-The text after `` @ `` in an entry of ``code`` is an anchor. The text occurs in exactly one line of the object, outside
-its docstring. Spaces do not matter. ``A ... B`` names the lines from the line with A to the line with B. Separate lines
-need one entry each. If the line is rewritten, a test asks for a new anchor.
+The text after `` @ `` in an entry of ``code`` is an anchor. It must occur in exactly one line of the object, outside
+its docstring. Spaces do not matter. ``A ... B`` names the lines from the line with A to the line with B. Lines that are
+not adjacent need separate entries. If somebody changes an anchored line, a test fails until the anchor is changed too.
 
 Texts are paragraphs. Lines that begin with spaces are formulas or lists and keep their line breaks. A formula between
-``$$`` is LaTeX. The site typesets it, and a terminal shows it as text (`nfa.ledger.formulas`). The same holds for a
-formula between ``$`` in a sentence, and for a formula that is a term. Files are read at the first query, not at import.
+``$$``, a formula between ``$`` in a sentence, and a formula in ``terms`` are LaTeX. The site typesets them. A terminal
+shows them as text (`nfa.ledger.formulas`). The files are read at the first query, not at import.
 """
 
 from nfa.ledger.entries import KINDS, OURS, VERDICTS, Header, Item

@@ -1,4 +1,4 @@
-"""Line breaks in formulas that are too wide for a terminal: at a relation, a sum, a product or a space."""
+"""Line breaks in formulas that are too wide for a terminal, at a relation, a sum, a product or a space."""
 
 import re
 import unicodedata
@@ -7,11 +7,11 @@ from collections.abc import Iterator
 OPENING, CLOSING = "([{⟨⌊⌈", ")]}⟩⌋⌉"
 SIGNS = "=<>≤≥≈≐∼∝≡←∈+−⊙·×"
 RELATION = r" (?=(?:[=<>≤≥≈≐∼∝≡←∈]|:=) )"
-# Places at which a line may end, and their ranks outside brackets: before a relation, a sum or a product, or at another
-# space.
+# Places at which a line may end: before a relation, a sum or a product, or at any other space. Each place has a rank,
+# which holds outside brackets.
 PLACES = {RELATION: 6, r" (?=[+−] )": 4, r" (?=[⊙·×] )": 2, rf"(?<![{SIGNS}])(?<!\blog)(?<!\bln)(?<!\bexp) ": -4}
 DEEP = 6  # penalty for a place within a bracket
-EARLY = 3  # penalty for a place in the first half of the line, so that lines are not too short
+EARLY = 3  # penalty for a place in the first half of a line, because such a break makes the line short
 FURTHER = 4  # additional indentation of a continued line, for each open bracket
 
 
@@ -32,11 +32,11 @@ def broken(text: str, width: int) -> list[str]:
     ['f(a + b)', '    = c + d', '    + e']
     """
     lines, shown = text.split("\n"), []
-    least = FURTHER if len(lines) > 1 else 0  # indentation of further lines of the formula
+    least = FURTHER if len(lines) > 1 else 0  # least indentation of the second and the following lines
     for line, *cases in _with_cases(lines):
         wide = cases and max(map(columns, (line, *cases))) > width
         if wide and (found := re.fullmatch(rf"(.*?)(?: ([{SIGNS}]))? *({{ .*)", line)):
-            head, sign, first = found.groups()  # the cases begin on a new line below the text before them
+            head, sign, first = found.groups()  # the cases begin on a new line, below the text before the brace
             shown += _parts(head, width, least + FURTHER)
             line = " " * FURTHER + (f"{sign} " if sign else "") + first
             cases = [" " * line.index("{ ") + case.lstrip() for case in cases]
@@ -45,7 +45,7 @@ def broken(text: str, width: int) -> list[str]:
 
 
 def _with_cases(lines: list[str]) -> Iterator[list[str]]:
-    """Each line, grouped with the cases below its brace."""
+    """Groups of lines: each line, with the cases that are below its brace."""
     group = lines[:1]
     for line in lines[1:]:
         begins = re.match(".*?(?={ )", group[0])
@@ -68,7 +68,7 @@ def _parts(line: str, width: int, indent: int) -> list[str]:
 
 
 def _places(line: str, width: int, within: int) -> list[tuple[int, int, int]]:
-    """The possible breaks of a line whose first part fits: their rank, position, and number of open brackets."""
+    """The possible breaks within the given width: (rank, position, number of open brackets) of each."""
     depth, places = within, []
     for at, sign in enumerate(line):
         depth = max(0, depth + (sign in OPENING) - (sign in CLOSING))
@@ -85,5 +85,5 @@ def _indent(line: str) -> int:
 
 
 def columns(text: str) -> int:
-    """The number of columns of a text. Accents need no column, because they are above the sign before them."""
+    """The number of columns of a text. An accent needs no column, because it is above the previous character."""
     return sum(not unicodedata.combining(sign) for sign in text)

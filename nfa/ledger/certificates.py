@@ -1,8 +1,8 @@
-"""Certificates: one file for each refutation that is a computation. You can run it without nfa.
+"""Certificates: files that refute a statement by a computation. You can run each file without nfa.
 
 ``papers/NAME/certificates/*.py`` are scripts that use only Python's standard library. This module reads them as files
-and never imports them. An item names its certificate in the field ``certificate``. Other items that are ``false`` or
-``conditional`` have the reason for the missing certificate in the field ``uncertified``.
+and never imports them. An item names its certificate in the field ``certificate``. An item that is ``false`` or
+``conditional`` and has no certificate gives the reason in the field ``uncertified``.
 """
 
 from importlib.resources import files
@@ -11,7 +11,7 @@ from nfa.ledger.entries import Item
 
 
 def place(item: Item) -> str:
-    """The path of an item's certificate, relative to the folder that contains the package, or "".
+    """The path of an item's certificate, relative to the folder that contains the package; "" without a certificate.
 
     Examples
     --------

@@ -33,7 +33,8 @@ TEXT_FIELDS = tuple(
 )
 LIST_FIELDS = ("aliases", "printed", "code")
 
-OURS = "ours"  # the name of the document of our own statements, and their only verdict
+# "ours" is the name of the document with our own statements. It is also the only verdict of these statements.
+OURS = "ours"
 NAME = r"[A-Za-z0-9][A-Za-z0-9.%-]*"
 PAPER = rf"(?:[a-z]+[0-9]{{4}}|{OURS})"
 ID = re.compile(rf"({PAPER}):({NAME})")
@@ -42,16 +43,16 @@ _TESTS = re.compile(rf"pytest\s+--eq\s+{PAPER}:{NAME}(?<!\.)")
 
 @dataclass(frozen=True)
 class Header:
-    """A document: the judged version and its texts, caveats, and the parts that can be rerun and audited.
+    """A document: the judged version, its texts, caveats, and the code of its experiments and audits.
 
     Parameters
     ----------
     texts : (description, sha256 of the file) of each text that was read
-    caveats : facts to know about those texts
+    caveats : facts about these texts that a reader should know
     essentials : facts that a user of the document must know, the most important first, at most ten
     order : position among the documents. Documents without an order come last, by name
-    rerun, repaired : pairs (statement without its document, module:object) for the experiments that rerun statements.
-        ``rerun`` uses the published mechanisms, and ``repaired`` uses sound mechanisms
+    rerun, repaired : pairs (id of a statement without the document, module:object) of the experiments that rerun
+        statements. ``rerun`` uses the published mechanisms, and ``repaired`` uses sound mechanisms
     audits : module:object of each audit of the document
     """
 
@@ -86,9 +87,9 @@ class Item:
     certificate: str = ""
     uncertified: str = ""
     no_line: str = ""
-    code: tuple[str, ...] = ()  # module:object, each once
-    anchors: tuple[tuple[str, str], ...] = ()  # (an entry of code, text in the line of code with the equation)
-    terms: tuple[tuple[str, str], ...] = ()  # (in the formula or claim, in the lines of the anchors)
+    code: tuple[str, ...] = ()  # entries module:object, without duplicates
+    anchors: tuple[tuple[str, str], ...] = ()  # pairs (an entry of code, text in the line that computes the equation)
+    terms: tuple[tuple[str, str], ...] = ()  # pairs (term in the formula or claim, its name in the anchored lines)
     tutorial: str = ""
     reason: str = ""
     reviewed: bool | None = None  # for our own statements, whether others have reviewed the proof
@@ -100,16 +101,18 @@ class Item:
 
     @property
     def tests(self) -> tuple[str, ...]:
-        """Sorted node ids of the tests that verify the statement, see `nfa.ledger.tests_json`."""
+        """Sorted pytest ids of the tests that verify the statement, see `nfa.ledger.tests_json`."""
         return tests_of((self.id, *self.aliases))
 
     def anchors_of(self, entry: str) -> tuple[str, ...]:
-        """The anchors for an entry of ``code``. They name the lines for this statement, see `nfa.ledger.lines`."""
+        """The anchors of an entry of ``code``. They name the lines that compute the statement (`nfa.ledger.lines`)."""
         return tuple(anchor for code, anchor in self.anchors if code == entry)
 
 
 def parse(text: str) -> tuple[list[Header], list[Item]]:
-    """Read one TOML file of the ledger. Tests check the requirements of each verdict (`tests/ledger/ledger_rules.py`).
+    """Read one TOML file of the ledger.
+
+    Tests check which fields each verdict requires (`tests/ledger/ledger_rules.py`).
 
     Parameters
     ----------
@@ -142,7 +145,7 @@ def parse(text: str) -> tuple[list[Header], list[Item]]:
 
 
 def in_the_clone(text: str) -> str:
-    """Mark each command that runs tests of a statement, because only a clone of the repository has the tests.
+    """Add "(in the clone)" after each pytest command, because only a clone of the repository has the tests.
 
     Examples
     --------
@@ -179,7 +182,7 @@ def _are_objects(value: Any) -> bool:
     return isinstance(value, dict) and all(isinstance(one, str) and ":" in one for one in value.values())
 
 
-# The types of fields: words for a message, and a check.
+# The types of fields. Each type has its words for a message and a function that checks a value.
 TEXT = "a string", lambda value: isinstance(value, str)
 TEXTS = "a list of strings", _are_strings
 HEADER_FIELDS = {"title": TEXT, "version": TEXT, "authors": TEXTS, "caveats": TEXTS}

@@ -1,20 +1,20 @@
 r"""The ledger's display formulas.
 
-They are written once, as LaTeX for the site. The text for a terminal is computed from the LaTeX.
+Each formula is written once, as LaTeX for the site. This module computes the text for a terminal from the LaTeX.
 
 In a text of the ledger, a display formula is between ``$$`` and ``$$``, on lines that begin with spaces. A formula
 within a line is between ``$`` and ``$``.
 
-The symbols and accents are from pylatexenc. This module decides their places:
+The library pylatexenc gives the symbols and accents. This module arranges them:
 
-- An exponent is raised if all its signs have a raised form.
+- An exponent is raised if all its characters have a raised form.
 - ``\frac{a}{b}`` becomes a/b, with brackets where they are necessary.
-- ``\\`` ends a line, and each row of cases is below the previous row.
+- ``\\`` ends a line, and each case is on a line below the previous case.
 - A matrix becomes its rows in brackets, (a, b; c, d).
 - The text of a brace below a term follows the term in braces.
-- A space of the source stays a space, except for the space that ends a Greek letter's name.
+- A space of the LaTeX stays a space, unless it ends the name of a Greek letter.
 
-Bold and upright letters become plain letters. The sizes of brackets matter only on the site.
+Bold and upright letters become plain letters. Commands for the size of brackets have no effect on the text.
 """
 
 import re
@@ -42,7 +42,7 @@ DISPLAY = re.compile(r"(?m)^( +)\$\$((?s:.+?))\$\$(.*)$")
 INLINE = re.compile(r"(?<![$\\])\$([^$]+)\$(?!\$)")
 RAISED = dict(zip("0123456789+-−*abcdefghijklmnoprstuvwxyzᵀ", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻*ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻᵀ", strict=True))
 LOWERED = dict(zip("0123456789", "₀₁₂₃₄₅₆₇₈₉", strict=True))
-FUNCTIONS = frozenset("min max log ln exp det sup inf arg Pr".split())  # functions that are written with their names
+FUNCTIONS = frozenset("min max log ln exp det sup inf arg Pr".split())  # functions that appear as their names
 SYMBOLS = {
     "top": "ᵀ", "intercal": "ᵀ", "mid": "|", "|": "‖", "parallel": "‖", "{": "{", "}": "}", ",": " ", ";": " ",
     ":": " ", "!": "", "quad": "\t", "qquad": "\t", "\\": "\n", "varepsilon": "ε", "phi": "φ", "ell": "ℓ", "sum": "Σ",
@@ -54,12 +54,13 @@ SIZES = re.compile(
     r"\\(?:left|right|middle)(?![A-Za-z])\.?|\\(?:[bB]igg?[lrm]?|displaystyle)(?![A-Za-z])|(?<=\\operatorname)\*"
 )
 FONTS = frozenset("operatorname mathbf mathrm mathsf mathit boldsymbol bm text mbox".split())
-NO_FACTOR = ")]},.;:=<>≤≥≈←∈+−|‖\n"  # a fraction before one of these signs needs no brackets
-SOFT = "\v"  # the space that ends a letter's name: a space before a sign, and nothing before a letter
+NO_FACTOR = ")]},.;:=<>≤≥≈←∈+−|‖\n"  # a fraction before one of these characters needs no brackets
+SOFT = "\v"  # marks the space after a letter's name; it becomes a space before a sign, and nothing before a letter
 NAME = "\x04"  # marks the start of a function's name; after a letter or bracket, it becomes a space
-KEPT = "\xa0"  # a space between words; it stays also in a subscript or superscript
+KEPT = "\xa0"  # a space between words, which stays a space also in a subscript or superscript
 RELATIONS = frozenset("≤≥≈∈←⊙×−+=≐∼≡≠∝⊆⊂≪")  # relations have spaces around them
-BRACE, ROW, CELL = "\x01", "\x02", "\x03"  # marks before the cases, between two cases, and between the parts of a case
+# Marks before the first case, between two cases, and between the parts of a case.
+BRACE, ROW, CELL = "\x01", "\x02", "\x03"
 UNDER = "⏟"  # marks a brace below a term
 ACCENTS = {"hat": "\u0302", "tilde": "\u0303", "bar": "\u0304", "dot": "\u0307"}
 _COMMANDS = get_default_latex_context_db()
@@ -77,7 +78,7 @@ class _Fraction(str):
 
 
 def spelled(text: str) -> str:
-    r"""A text of the ledger with its formulas as text for a terminal.
+    r"""A text of the ledger, in which formulas become text for a terminal.
 
     Raises
     ------
@@ -110,7 +111,8 @@ def in_text(latex: str) -> str:
     'Δ ≤ (2 γ_l/m) √((1 + τ_h²) L)'
     """
     latex = SIZES.sub("", " ".join(latex.split()))
-    for name, bar in (("Vert", r"\\|"), ("vert", "|")):  # a space inside these bars is removed, as inside brackets
+    # Spaces next to these bars, on their inner side, are removed, as for brackets.
+    for name, bar in (("Vert", r"\\|"), ("vert", "|")):
         latex = re.sub(rf"\\l{name}(?![A-Za-z]) *| *\\r{name}(?![A-Za-z])", bar, latex)
     try:
         nodes = LatexWalker(latex, _COMMANDS, tolerant_parsing=False).get_latex_nodes()[0]
@@ -127,7 +129,7 @@ def in_text(latex: str) -> str:
 
 
 def _cases(line: str) -> str:
-    """A line with its cases below each other. The texts after the first & of the cases are also aligned."""
+    """A line with its cases below each other. In all cases, the texts after the first & begin in the same column."""
     head, brace, text = line.partition(BRACE)
     if not brace:
         return line
@@ -155,7 +157,7 @@ def _parts(nodes: Iterable[LatexNode]) -> Iterator[str]:
 
 
 def _rows(node: LatexEnvironmentNode) -> Iterator[list[str]]:
-    """The cells of each row."""
+    """The cells of each row of a matrix or of cases."""
     rows: list[list[list[LatexNode]]] = [[[]]]
     for one in node.nodelist:
         if isinstance(one, LatexMacroNode) and one.macroname == "\\":
@@ -253,7 +255,7 @@ def _one(text: str) -> bool:
 
 
 def _has(text: str, signs: str) -> bool:
-    """Whether one of the signs is in a text outside all brackets and bars, and not at its beginning."""
+    """Whether a text has one of the signs outside all brackets and bars, after its first character."""
     depth = 0
     for at, sign in enumerate(text):
         depth += (sign in "([{⌈⟨") - (sign in ")]}⌉⟩")

@@ -1,4 +1,4 @@
-"""The lines of an object that compute an equation, and the part of the source that a reader of the equation needs."""
+"""The lines of an object that compute an equation, and the source that a reader needs to understand these lines."""
 
 import ast
 import textwrap
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from nfa.ledger.source import source_of
 
-SPAN = " ... "  # between the first and the last of several lines
+SPAN = " ... "  # in an anchor, the separator of the texts for the first and the last line
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Line:
 
 
 def lines_of(code: str, anchors: Iterable[str] = (), *, whole: bool = False) -> tuple[list[Line], bool]:
-    """The signature and body of an object. The lines that the anchors name are marked.
+    """The signature and body of an object. The lines that an anchor names are marked.
 
     Parameters
     ----------
@@ -32,10 +32,11 @@ def lines_of(code: str, anchors: Iterable[str] = (), *, whole: bool = False) -> 
     Returns
     -------
     lines : list of `Line`
-    checked : bool, whether checks of the arguments were left out. A check calls ``require`` or a function with a name
-        that begins with ``check`` or ``no_``, or it raises under a condition. A loop over such statements is a check,
-        too. The same holds for an ``else`` that raises, for a ValueError raised at the end, and for a method that
-        contains only checks. Marked lines are never left out. The whole content of a function is also never left out
+    checked : bool, whether checks of the arguments were left out. A check is a call of ``require`` or of a function
+        with a name that begins with ``check`` or ``no_``. A statement that raises under a condition is also a check. A
+        loop over checks, an ``else`` that raises, a ValueError raised at the end, and a method that contains only
+        checks are also checks. Marked lines are never left out. The checks of a function that contains only checks are
+        not left out
 
     Raises
     ------
@@ -47,21 +48,25 @@ def lines_of(code: str, anchors: Iterable[str] = (), *, whole: bool = False) -> 
     docstrings = set(_lines(_docstrings(tree)))
     marked = {at for anchor in anchors for at in _named(anchor, texts, docstrings, code)}
     checks = set() if whole else set(_checks(tree, marked))
-    for at in sorted(checks, reverse=True):  # with the comments above them
+    for at in sorted(checks, reverse=True):  # leave out checks, with the comments above them
         while at > 1 and texts[at - 2].lstrip().startswith("#"):
             at -= 1
             checks.add(at)
     dropped = checks if whole else checks | docstrings
     kept: list[Line] = []
     for at, text in enumerate(texts, 1):
-        opens = kept and (not kept[-1].text.strip() or kept[-1].text.endswith(":"))  # lines were left out here
+        # Whether the previous kept line is blank or opens a block.
+        opens = kept and (not kept[-1].text.strip() or kept[-1].text.endswith(":"))
         if at not in dropped and (text.strip() or not opens):
             kept.append(Line(first + at - 1, text, at in marked))
     return kept, bool(checks)
 
 
 def runs(lines: Iterable[Line]) -> list[list[Line]]:
-    """The lines in pieces, marked or not. Marked lines that are not adjacent in the file are separate pieces."""
+    """The lines in pieces, each with only marked or only unmarked lines.
+
+    Marked lines that are not adjacent in the file are in separate pieces.
+    """
     pieces: list[list[Line]] = []
     for line in lines:
         above = pieces[-1][-1] if pieces else None
@@ -120,7 +125,7 @@ def _checks_of(body: list[ast.stmt], marked: set[int]) -> Iterator[int]:
         if isinstance(stmt, ast.If | ast.For | ast.While | ast.With) and stmt not in checks:
             yield from _checks_of(stmt.body, marked)
             otherwise = getattr(stmt, "orelse", [])
-            if len(otherwise) == 1 and isinstance(otherwise[0], ast.Raise):  # this includes the line of the else
+            if len(otherwise) == 1 and isinstance(otherwise[0], ast.Raise):  # also yield the line of the ``else``
                 yield from range((stmt.body[-1].end_lineno or 0) + 1, (otherwise[0].end_lineno or 0) + 1)
             else:
                 yield from _checks_of(otherwise, marked)
@@ -139,7 +144,7 @@ def _does(body: list[ast.stmt]) -> list[ast.stmt]:
 def _is_check(stmt: ast.stmt) -> bool:
     if isinstance(stmt, ast.If) and not stmt.orelse and isinstance(stmt.body[-1], ast.Raise):
         return True
-    if isinstance(stmt, ast.Raise):  # the function ends here without a result
+    if isinstance(stmt, ast.Raise):  # the function ends here, without a result
         return isinstance(stmt.exc, ast.Call) and ast.unparse(stmt.exc.func) == "ValueError"
     if isinstance(stmt, ast.If | ast.For):
         return not stmt.orelse and all(map(_is_check, stmt.body))

@@ -1,4 +1,4 @@
-"""Queries of the ledger: all statements, a statement by its name, the header of a document, the counts of verdicts."""
+"""Queries of the ledger: all statements, one statement by name, the header of a document, the counts of verdicts."""
 
 import math
 import re
@@ -13,7 +13,7 @@ from nfa.ledger.entries import OURS, VERDICTS, Header, Item, check_names, parse
 FINDINGS = ("false", "conditional", "differs", "unproven", "conjecture", "ambiguous", "typo")
 PROVED = ("theorem", "proposition", "lemma")  # kinds of statements on which other statements depend
 
-# The words that a reader may write, and the short forms in ids.
+# Words that a reader may write, and their short forms in ids.
 SHORT = {
     "equation": "eq", "definition": "def", "theorem": "thm", "proposition": "prop", "lemma": "lem", "remark": "rem",
     "figure": "fig", "conjecture": "conj", "algorithm": "alg", "assumption": "asm", "section": "sec", "footnote": "fn",
@@ -21,11 +21,11 @@ SHORT = {
 
 
 def texts() -> dict[str, str]:
-    """The TOML files of the folders of `nfa.papers`, and last the file of theorems from other sources.
+    """The TOML files in the folders of `nfa.papers` and, as the last file, the theorems from other sources.
 
     Returns
     -------
-    texts : {path of the file, such as nfa/papers/lee2020/statements.toml: its content}
+    texts : {path of a file, such as nfa/papers/lee2020/statements.toml: content of the file}
     """
     nfa = files("nfa")
     names = [f"papers/{folder.name}/statements.toml" for folder in nfa.joinpath("papers").iterdir()]
@@ -61,7 +61,7 @@ def _names() -> dict[str, Item]:
 
 
 def plain(text: str) -> str:
-    """The spelling with which names are found. ``lee2020:Lemma 3`` and ``lee2020:lem3`` have the same spelling."""
+    """The spelling in which names are compared, for example ``lee2020:lem3`` for ``lee2020:Lemma 3``."""
     text = re.sub(r"[\s()]+", "", text.lower())
     for word, short in SHORT.items():
         text = re.sub(rf"(?<=:){word}s?\.?(?=[\d.a-z]*\d)|(?<=:){short}\.(?=\d)", short, text)
@@ -79,7 +79,7 @@ def documents() -> list[str]:
 
 
 def items(paper: str | None = None) -> list[Item]:
-    """Every statement in the order of the ledger, or of one document. Raises ValueError for an unknown document."""
+    """The statements of one document or of all, in the ledger's order. Raises ValueError for an unknown document."""
     if paper is not None:
         header(paper)
     return [item for item in _ledger()[1].values() if paper in (None, item.paper)]
@@ -108,7 +108,7 @@ def find(text: str) -> Item:
 
     Raises
     ------
-    ValueError : if there is no such statement. The message names similar names
+    ValueError : if there is no such statement. The message lists similar names
 
     Examples
     --------
@@ -147,7 +147,7 @@ def select(text: str) -> list[Item]:
 
 
 def coverage() -> dict[str, dict[str, int]]:
-    """The number of statements with each verdict: {paper: {verdict: count}}. Every verdict is included."""
+    """The number of statements with each verdict: {document: {verdict: count}}. The count can be 0."""
     table = {paper: dict.fromkeys(VERDICTS, 0) for paper in papers()}
     for item in items():
         table[item.paper][item.verdict] += 1

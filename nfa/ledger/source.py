@@ -1,4 +1,4 @@
-"""Find the lines that define a ledger entry ``module:object``, without running these lines."""
+"""Find the source lines of a ledger entry ``module:object``, without running them."""
 
 import ast
 import os
@@ -50,7 +50,7 @@ def source_of(code: str) -> tuple[str, int, str]:
 
 @cache  # many statements have their code in the same module
 def definitions(text: str) -> tuple[tuple[str, int, int], ...]:
-    """Every function, class, method and assignment of a module: (qualified name, first line, last line)."""
+    """(qualified name, first line, last line) of every function, class, method and assignment of a module."""
     return tuple(_walk(ast.parse(text).body, "", text.splitlines()))
 
 
@@ -72,7 +72,8 @@ def _walk(body: list[ast.stmt], prefix: str, lines: list[str]) -> Iterator[tuple
                 and isinstance(below.value, ast.Constant)
                 and isinstance(below.value.value, str)
             ):
-                last = below.end_lineno or last  # a string below an assignment is its docstring
+                # A string below an assignment is its docstring, so it belongs to the assignment.
+                last = below.end_lineno or last
             for target in targets:
                 for name in ast.walk(target):
                     if isinstance(name, ast.Name):

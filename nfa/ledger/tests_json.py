@@ -1,9 +1,9 @@
 """The tests that verify each statement, read from the ``verifies`` marks in ``tests/``.
 
 In a checkout, this module reads the marks when they are needed. A wheel has no tests, so setup.py writes the result of
-`scan` into the ``tests.json`` of the wheel. The files of tests are read and not run. So the result does not depend on
-the installed libraries or the selected tests. This module imports nothing from nfa, because setup.py runs it before nfa
-and its libraries are installed.
+`scan` into the ``tests.json`` of the wheel. The module reads the test files and does not run them. So the result does
+not depend on the installed libraries or the selected tests. This module imports nothing from nfa, because setup.py runs
+it before nfa and its libraries are installed.
 """
 
 import ast
@@ -18,7 +18,7 @@ CHECKOUT = FILE.parents[2]
 
 
 def tests_of(names: Iterable[str]) -> tuple[str, ...]:
-    """Sorted node ids of the tests marked with one of the names; empty if there is neither `FILE` nor ``tests/``.
+    """Sorted pytest ids of the tests marked with one of the names; () if there is neither `FILE` nor ``tests/``.
 
     In a checkout, only the files that contain one of the names are parsed.
 
@@ -40,14 +40,14 @@ def tests_of(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def scan(root: Path) -> dict[str, list[str]]:
-    """The node ids of the marked tests, by the names in the marks: {name: [tests/test_x.py::test_y]}.
+    """The pytest ids of the marked tests, by the names in the marks: {name: [tests/test_x.py::test_y]}.
 
-    A mark counts on a test function, a test class, a whole module (``pytestmark``) or a parameter of ``parametrize``.
-    Node ids contain no parameters.
+    A mark may belong to a test function, a test class, a whole module (``pytestmark``) or a parameter of
+    ``parametrize``. The pytest ids contain no parameters.
 
     Raises
     ------
-    ValueError : if a mark does not give its ids as plain strings, or if its place is not at a test
+    ValueError : if a mark does not give its ids as plain strings, or if a mark does not belong to a test
     """
     marked: dict[str, list[str]] = {}
     for file, text in _marked_files(root):
@@ -75,7 +75,7 @@ def _marked_files(root: Path) -> list[tuple[str, str]]:
 
 @cache
 def _marks(file: str, text: str) -> tuple[dict[str, list[str]], ast.Module, set[int]]:
-    """The node ids of a file's marked tests by name, its tree, and the ids of the nodes that were read as marks."""
+    """{name: pytest ids of the marked tests} for a file, its syntax tree, and the `id` of each node read as a mark."""
     marked: dict[str, list[str]] = {}
     tree, seen = ast.parse(text, filename=file), set[int]()
     for node_id, names in _tests(tree.body, file, [], seen):

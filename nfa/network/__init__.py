@@ -1,7 +1,7 @@
-"""Networks: layers, activations and losses, and the networks of the papers by name.
+"""Networks: their layers, activations and losses, and the networks of the papers.
 
-`net` contains the network and its passes, `ops` the activations and losses, and `dense`, `conv2d` and `pooling` the
-layers.
+The module `net` contains the network and its passes. `ops` contains the activations and losses. `dense`, `conv2d` and
+`pooling` contain the layers.
 """
 
 from nfa.network.architectures import (

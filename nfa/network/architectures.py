@@ -37,7 +37,7 @@ def lee2020_cnn(
 ) -> Net:
     """Two 5x5 convolutions of 64 channels with 2x2 max pooling, two layers of 384, 10 classes: Lee & Kifer, Section 5.
 
-    The paper does not state the padding; here it is "same". For BP, the paper uses ReLU throughout
+    The paper does not state the padding. Our default is "same". For BP, the paper uses ReLU throughout
     (``phi_conv=phi_fc=relu``).
     """
     fast = {"ops": ops} if ops else {}
@@ -66,7 +66,7 @@ def dpulr2024_mlp(**settings) -> Net:
 
 
 def dpulr2024_resnet5(in_shape=(3, 32, 32), padding="same", pooled=True, **settings) -> Net:
-    """Four 3x3 convolutions of 8, 16, 32 and 32 channels with ReLU, and 10 classes: the ResNet-5 of the same paper.
+    """Four 3x3 convolutions of 8, 16, 32 and 32 channels with ReLU, and 10 classes: the ResNet-5 of the DP-ULR paper.
 
     Source: [dpulr2024:fig4] [dpulr2024:A5-dims]
 
@@ -81,8 +81,8 @@ def dpulr2024_resnet5(in_shape=(3, 32, 32), padding="same", pooled=True, **setti
     The convolutions have 224, 1,168, 4,640 and 9,248 parameters, biases included, on images of 3 channels. In the
     paper, "the residual connection is between the third and fourth". So the input of convolution 4 is added to its
     output, and convolution 4 must be padded and cannot be pooled. The paper does not state the pooling, the padding,
-    the place of the sum and the dense layer. Our readings are 2x2 pooling after the other three convolutions, padding,
-    the sum after ReLU, and one dense layer above the sum. This layer has 512 inputs, and the network has 20,410
+    the place of the sum and the dense layer. We chose 2x2 pooling after the other three convolutions, padding, the sum
+    after ReLU, and one dense layer above the sum. Then the dense layer has 512 inputs, and the network has 20,410
     parameters.
     """
     c1, c2, c3 = (Conv2d(n, 3, padding=padding) for n in (8, 16, 32))
@@ -91,12 +91,12 @@ def dpulr2024_resnet5(in_shape=(3, 32, 32), padding="same", pooled=True, **setti
 
 
 def dpulr2024_resnet5_unpooled(in_shape=(3, 32, 32), **settings) -> Net:
-    """`dpulr2024_resnet5` without pooling. The dense layer reads 32,768 values, and there are 342,970 parameters."""
+    """`dpulr2024_resnet5` without pooling: 32,768 inputs of the dense layer, and 342,970 parameters of the network."""
     return dpulr2024_resnet5(in_shape, pooled=False, **settings)
 
 
 def dpulr2024_resnet5_valid(in_shape=(3, 32, 32), **settings) -> Net:
-    """`dpulr2024_resnet5` with padding only in convolution 4. The dense layer reads 128 values."""
+    """`dpulr2024_resnet5` with padding only in convolution 4. The dense layer has 128 inputs."""
     return dpulr2024_resnet5(in_shape, padding="valid", **settings)
 
 
@@ -108,7 +108,7 @@ def berthier2019_logistic(in_shape=(2000,), **settings) -> Net:
     return Net(in_shape, [(Dense(1, bias=False),)], **settings)
 
 
-# The networks by name. A network that takes in_shape is built for the shape of the data.
+# The networks by name. If a function takes in_shape, nfa passes the shape of the data.
 ARCHITECTURES: dict[str, Callable[..., Net]] = {
     "ohana2021": ohana2021,
     "lee2020-fc-fmnist": lee2020_fc_fmnist,

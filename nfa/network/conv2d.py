@@ -14,7 +14,8 @@ from nfa.network.per_example import Terms
 
 Padding = Pair | Literal["valid", "same"]
 
-# Largest number of entries of all terms of a batch that a rule keeps. With more entries, it forms the terms twice.
+# A rule keeps the terms of a batch in memory if they have at most so many entries. Otherwise it computes the terms
+# twice.
 _TERMS_AT_ONCE = 1 << 25
 
 
@@ -29,9 +30,9 @@ class Conv2d:
     stride : int or (rows, columns) >= 1
     padding : int or (rows, columns) >= 0, zeros on each side. "valid" is 0, and "same" gives ceil(H / stride) rows. If
         the number of zeros is odd, the extra zero is below and to the right
-    ops : an object with the functions of `nfa.network.convolution`. `nfa.kernels.conv` is such an object for stride 1.
-        For another stride, the convolution then uses `nfa.network.convolution`. `nfa.kernels.rows`, with its
-        ``ANY_STRIDE``, is such an object for every stride
+    ops : an object with the functions of `nfa.network.convolution`, for example `nfa.kernels.conv` or
+        `nfa.kernels.rows`. If the object has no true ``ANY_STRIDE``, it is used only for stride 1. For any other
+        stride, the layer then uses `nfa.network.convolution`
 
     Raises
     ------
@@ -66,7 +67,7 @@ class Conv2d:
             object.__setattr__(self, "padding", pair("padding", self.padding, 0))
 
     def bind(self, in_shape: Shape) -> "Conv2d":
-        """The same map, bound to the shape (c, H, W) of h[l-1] for one example."""
+        """A copy of the map that is bound to the shape (c, H, W) of h[l-1] for one example."""
         if len(in_shape) != 3:
             raise ValueError(f"a convolution needs an input of shape (channels, rows, columns), got {in_shape}")
         bound = replace(self, in_shape=in_shape)
@@ -84,7 +85,7 @@ class Conv2d:
 
     @property
     def pad(self) -> tuple[int, int, int, int]:
-        """Zeros added (above, below, left, right)."""
+        """Numbers of zeros that the padding adds (above, below, left, right)."""
         if self.padding == "valid":
             return 0, 0, 0, 0
         if self.padding == "same":
@@ -141,7 +142,7 @@ class Conv2d:
     def weighed_W(self, dz: np.ndarray, h: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """The direction for W with a weight (m,) for each example's term.
 
-        Each term is formed first; terms of weight 0 are omitted.
+        Each term is computed before it is multiplied by its weight. Terms of weight 0 are omitted.
         """
         weight = weights_in(dz.dtype, weight)
         return self._fast.weighed(dz, h, self.k, self.stride, self.pad, weight)  # (c_out, c_in, k_0, k_1)
@@ -151,15 +152,15 @@ class Conv2d:
         return self._fast.add_up(kept, self.k, weights_in(kept[0][1].dtype, weight))  # (c_out, c_in, k_0, k_1)
 
     def weighed_b(self, dz: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """The direction for b with a weight (m,) for each example's term, which is formed first, as in `weighed_W`."""
+        """The direction for b with a weight (m,) for each example's term, in the same order as in `weighed_W`."""
         return scale_rows(self._fast.over_positions(dz), weight).sum(axis=0)  # (c_out,)
 
     def norms2(self, dz: np.ndarray, h: np.ndarray, kept: Kept | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """For each example, the squared norms of its term in `outer`, for W and for b: two (m,) arrays.
+        """The squared norms of each example's term in `outer`, for W and for b: two (m,) arrays.
 
-        They are not finite if they overflow the dtype.
+        A squared norm that overflows the dtype is not finite.
 
-        If the terms are formed, ``kept`` collects pairs (examples, their terms) for `add_up`.
+        If the method computes the terms themselves, it appends pairs (examples, their terms) to ``kept``, for `add_up`.
         """
         W2 = self._fast.norms2(dz, h, self.k, self.stride, self.pad, kept)
         return W2, np.square(self._fast.over_positions(dz)).sum(axis=1)
@@ -169,7 +170,7 @@ class Conv2d:
         return Terms(self, dz, h, keep=len(dz) * math.prod(self.shape_W) <= _TERMS_AT_ONCE)
 
     def patches(self, h: np.ndarray) -> np.ndarray:
-        """The patches that one output channel reads of each example at each of its P positions: (m, P, c k_0 k_1)."""
+        """For each example and each of the P positions, the patch that an output channel reads: (m, P, c k_0 k_1)."""
         return im2col.im2col(h, *self._sizes, self.pad).transpose(0, 2, 1)
 
     def gains(self, positions: int | None = None) -> tuple[float, float]:
@@ -181,13 +182,13 @@ class Conv2d:
 
         Parameters
         ----------
-        positions : int, number of the P positions of dz that can differ from 0 in one channel; all by default
+        positions : int, number of positions at which dz can differ from 0 in one channel; by default all P
 
         Notes
         -----
         This bound is ours, because the paper's derivation is in a supplement that we have not seen. Let h_t, (c_in, P),
-        be the part of the input that place t of the kernel reads. Then ||dz h_t^T||_F <= ||dz|| ||h_t|| by Cauchy and
-        Schwarz. In the sum over t, every pixel of h counts at most ceil(k_0 / s_0) ceil(k_1 / s_1) times. The
+        be the part of the input that entry t of the kernel reads. Then ||dz h_t^T||_F <= ||dz|| ||h_t|| by Cauchy and
+        Schwarz. In the sum over t, every pixel of h occurs at most ceil(k_0 / s_0) ceil(k_1 / s_1) times. The
         derivative of a bias is the sum of dz over the positions of its channel.
         """
         (p, q), (s, t) = self._sizes

@@ -1,9 +1,9 @@
-"""The operations of the convolution for a whole batch, by patches in columns and matrix products.
+"""The operations of a convolution on a whole batch, as matrix products with patches in columns.
 
-`Conv2d` calls these functions through its attribute ``ops``. `nfa.kernels.conv` has faster versions of them. In all of
-them, W is (c_out, c, k_0, k_1), h is (m, c, H, W) and dz is (m, c_out, H', W'). The sizes k and stride are (rows,
-columns), each at least 1. The argument pad has the numbers of zeros (above, below, left, right). U is the matrix of the
-patches of an example, one patch in each column. The example's term is dz U^T.
+`Conv2d` calls these functions through its attribute ``ops``. `nfa.kernels.conv` has faster versions of these functions.
+In all functions, W is (c_out, c, k_0, k_1), h is (m, c, H, W) and dz is (m, c_out, H', W'). The sizes k and stride are
+(rows, columns), each at least 1. The argument pad has the numbers of zeros (above, below, left, right). U is the matrix
+of the patches of an example, one patch in each column. The example's term is dz U^T.
 """
 
 import math
@@ -18,33 +18,33 @@ Sizes = tuple[int, int]
 Pad = tuple[int, int, int, int]
 Kept = list[tuple[slice, np.ndarray]]
 
-# Largest number of entries of the patches U in memory. U repeats each pixel k_0 k_1 times, so a batch of patches is
-# large and soon exceeds the cache. If a row of a patch has at least _LEAST_ROW entries, products row by row are faster
-# than one product on whole patches.
+# Largest number of entries of the patches U in memory. U repeats each pixel k_0 k_1 times, so the patches of a batch
+# soon exceed the cache. If a row of a patch has at least _LEAST_ROW entries, one product for each row of the kernel is
+# faster than one product with whole patches.
 _COLUMNS_AT_ONCE = 1 << 19
 _LEAST_ROW = 32
 
 
 def _by_rows(c: int, k: Sizes, stride: Sizes) -> bool:
-    """Whether the kernel's rows can read slices of one array (`im2col.lower`) and this is faster with c channels."""
+    """Whether the rows of the kernel can read slices of one array (`im2col.lower`), and this method is faster."""
     return stride[0] == 1 and c * k[1] >= _LEAST_ROW
 
 
 def _split(W: np.ndarray, stride: Sizes) -> list[np.ndarray]:
-    """W in the form for products with `_patches`: its rows, each (c_out, c k_1), or the whole of W."""
+    """W as matrices for products with `_patches`: a (c_out, c k_1) matrix per row of the kernel, or one for W."""
     whole = W.transpose(2, 0, 1, 3) if _by_rows(W.shape[1], W.shape[2:], stride) else W[None]
     return list(whole.reshape(len(whole), len(W), -1))
 
 
 def _join(parts: np.ndarray, k: Sizes) -> np.ndarray:
-    """The adjoint of `_split`: an array of W's shape from its parts (k_0 or 1, c_out, entries)."""
+    """The inverse of `_split`: an array of W's shape from its matrices (k_0 or 1, c_out, entries)."""
     if len(parts) == 1:
         return parts.reshape(parts.shape[1], -1, *k)
     return np.ascontiguousarray(parts.reshape(k[0], parts.shape[1], -1, k[1]).transpose(1, 2, 0, 3))
 
 
 def _patches(h: np.ndarray, k: Sizes, stride: Sizes, pad: Pad) -> Iterator[tuple[slice, list[np.ndarray]]]:
-    """Pairs (examples, the patches that each part of W reads), for parts of the batch that fit into memory."""
+    """Pairs (examples, the patches that each matrix of `_split` reads), for some examples at a time."""
     _, c, H, W = (*h.shape[:2], h.shape[2] + pad[0] + pad[1], h.shape[3] + pad[2] + pad[3])
     by_rows = _by_rows(c, k, stride)
     columns = (W - k[1]) // stride[1] + 1
@@ -74,7 +74,7 @@ def transpose(W: np.ndarray, dz: np.ndarray, shape: Shape, stride: Sizes, pad: P
     """The adjoint of h -> W * h applied to dz, (m, c, H, W) for the shape (c, H, W) of one example's h."""
     k = W.shape[2:]
     back = (k[0] - 1 - pad[0], k[0] - 1 - pad[1], k[1] - 1 - pad[2], k[1] - 1 - pad[3])
-    if stride == (1, 1) and min(back) >= 0:  # this is also a convolution, with W rotated by half a turn
+    if stride == (1, 1) and min(back) >= 0:  # the adjoint is also a convolution, with W rotated by half a turn
         turned = W[:, :, ::-1, ::-1].swapaxes(0, 1)
         return affine(turned, np.zeros(len(turned), W.dtype), dz, stride, back)
     d = _flat(dz)
@@ -102,9 +102,9 @@ def weighed(dz: np.ndarray, h: np.ndarray, k: Sizes, stride: Sizes, pad: Pad, we
 
     A term of weight 0 is omitted, even if it is not finite.
 
-    Each term is formed first, as for its norm, and weighed afterwards. The summands of a term can cancel. If dz were
-    weighed first, rounding could prevent this cancellation. The sum could then differ from the term that the norm
-    belongs to.
+    Each term is computed first, as in `norms2`, and then multiplied by its weight. The summands of a term can cancel.
+    If dz were multiplied by the weight first, rounding could prevent this cancellation. Then the norm from `norms2`
+    would not be the norm of the computed term.
     """
     d = _flat(dz)
     dW = _no_parts(dz, h, k, stride)
@@ -117,12 +117,12 @@ def weighed(dz: np.ndarray, h: np.ndarray, k: Sizes, stride: Sizes, pad: Pad, we
 
 
 def norms2(dz: np.ndarray, h: np.ndarray, k: Sizes, stride: Sizes, pad: Pad, kept: Kept | None = None) -> np.ndarray:
-    """For each example, the squared norm of its term in `outer`, (m,). It is not finite if it overflows the dtype.
+    """The squared norm of each example's term in `outer`, (m,). If it overflows the dtype, it is not finite.
 
-    The identity is ||d U^T||_F^2 = <d^T d, U^T U>. The function computes the side with fewer products. But if the
-    summands of the right side cancel or overflow the dtype, it computes the left side. The right side can then be only
-    a rounding error of either sign. If all terms are formed, ``kept`` collects pairs (examples, their terms d U^T) for
-    `add_up`.
+    The identity is ||d U^T||_F^2 = <d^T d, U^T U>. The function computes the side that needs fewer products. If the
+    summands of the right side cancel, the computed sum may be only a rounding error of either sign. So if they cancel
+    or overflow the dtype, the function computes the left side. If it computes all terms, it appends pairs (examples,
+    their terms d U^T) to ``kept``, for `add_up`.
     """
     d = _flat(dz)
     c_out, patch, positions = d.shape[1], h.shape[1] * math.prod(k), d.shape[2]
@@ -136,8 +136,8 @@ def norms2(dz: np.ndarray, h: np.ndarray, k: Sizes, stride: Sizes, pad: Pad, kep
                 D, G = d_i.T @ d_i, U_i.T @ U_i
                 W2[part.start + i] = np.vdot(D, G)
                 d2, U2 = D.trace(), G.trace()
-                if not (d2 > least and U2 > least and W2[part.start + i] >= 1e-3 * d2 * U2):  # false for NaN
-                    # Use the same products as `weighed`, so that both round in the same way.
+                if not (d2 > least and U2 > least and W2[part.start + i] >= 1e-3 * d2 * U2):  # also if a value is NaN
+                    # These are the products of `weighed`, so the norm is that of the term after rounding.
                     W2[part.start + i] = sum(np.square(d_i @ U[i].T).sum() for U in patches)
             continue
         terms = np.empty((len(d[part]), len(patches), c_out, patch // len(patches)), W2.dtype)
@@ -174,7 +174,7 @@ def _flat(dz: np.ndarray) -> np.ndarray:
 
 
 def _no_parts(dz: np.ndarray, h: np.ndarray, k: Sizes, stride: Sizes) -> np.ndarray:
-    """Zeros for the parts of dW that `_join` assembles."""
+    """Zeros in the shape of the matrices from which `_join` assembles dW."""
     c = h.shape[1]
     parts = k[0] if _by_rows(c, k, stride) else 1
     return np.zeros((parts, dz.shape[1], c * math.prod(k) // parts), np.result_type(dz, h))

@@ -1,11 +1,11 @@
 """The affine maps of a layer with their adjoints: Dense, and Conv2d from `nfa.network.conv2d`.
 
 A map has three operations for z = W h + b. `affine` computes the value. `transpose` is the adjoint with respect to h
-and carries a vector at z[l] back to h[l-1]. `outer` is the adjoint with respect to the parameters, a sum over examples.
-`norms2` computes the squared norm of each example's own term in that sum, if possible without forming the term.
+and carries a vector at z[l] back to h[l-1]. `outer` is the adjoint with respect to the parameters, which is a sum over
+examples. `norms2` computes the squared norm of each example's term in this sum, if possible without computing the term.
 
 You describe a map without the shape of its input, as in ``Dense(512)`` and ``Conv2d(64, 5)``. A `nfa.network.Net` binds
-the shape. Rows are examples: h is (m, ...), and images are (m, c, H, W).
+the map to this shape. The first axis of an array has the m examples: h is (m, ...), and images are (m, c, H, W).
 """
 
 import math
@@ -51,7 +51,7 @@ class Dense:
             )
 
     def bind(self, in_shape: Shape) -> "Dense":
-        """The same map, bound to the shape of h[l-1] for one example."""
+        """A copy of the map that is bound to the shape of h[l-1] for one example."""
         return replace(self, in_shape=in_shape)
 
     @property
@@ -82,7 +82,7 @@ class Dense:
 
     def outer(self, dz: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Sum over examples of dz h^T, and of dz: the directions for W and b."""
-        if not len(h):  # NumPy is slow for an empty product
+        if not len(h):  # because NumPy is slow for an empty product
             return np.zeros(self.shape_W, np.result_type(dz, h)), self.outer_b(dz)
         dW = dz.T @ h.reshape(len(h), self.shape_W[1])  # (n_l, n_{l-1})
         return dW, self.outer_b(dz)  # (n_l,)
@@ -114,8 +114,8 @@ class Dense:
     def norms2(self, dz: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The squares ||dz h^T||_F^2 = ||dz||^2 ||h||^2 and ||dz||^2 of each example, two (m,) arrays; inf on overflow.
 
-        If one of the two squares is too large or too small for the dtype, the product is the square of the norms'
-        product.
+        If ||dz||^2 or ||h||^2 is too large or too small for the dtype, the first result is computed as (||dz||
+        ||h||)^2.
         """
         flat = h.reshape(len(h), self.shape_W[1])
         with np.errstate(over="ignore", invalid="ignore"):
@@ -133,12 +133,12 @@ class Dense:
         return Terms(self, dz, h)
 
     def patches(self, h: np.ndarray) -> np.ndarray:
-        """The patches that one output reads of each example at its only position: h itself, (m, 1, n_{l-1})."""
+        """For each example, the patch that an output reads, which is the whole of h: (m, 1, n_{l-1})."""
         return h.reshape(len(h), 1, self.shape_W[1])
 
     def gains(self, positions: int | None = None) -> tuple[float, float]:
         """The smallest (g_W, g_b) with ||dW||_F <= g_W ||dz|| ||h|| and ||db|| <= g_b ||dz|| for one example.
 
-        They are 1 and 1, or 1 and 0 without biases.
+        The result is (1, 1), or (1, 0) without biases.
         """
         return 1.0, float(self.bias)

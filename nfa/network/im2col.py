@@ -1,7 +1,7 @@
 """A convolution as one matrix product: patches in columns (`im2col`), the adjoint (`col2im`), and max pooling.
 
 `MaxPool` calls `max_pool` and `max_unpool` through its attribute ``ops``. `nfa.kernels.pooling` has numba versions of
-them.
+these two functions.
 """
 
 from collections.abc import Iterator
@@ -13,9 +13,9 @@ Pair = int | tuple[int, int]
 
 
 def pair(name: str, value: Pair, least: int) -> tuple[int, int]:
-    """Return value, or value twice, as a pair of whole numbers >= ``least``.
+    """Return value, or (value, value) for a single number, as a pair of whole numbers >= ``least``.
 
-    Otherwise raise a ValueError with the name.
+    Raises ValueError, with the name, for any other value.
     """
     both = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
     if len(both) != 2 or not all(isinstance(v, int) and v >= least for v in both):
@@ -24,7 +24,7 @@ def pair(name: str, value: Pair, least: int) -> tuple[int, int]:
 
 
 def positions(image: Shape, k: tuple[int, int], stride: tuple[int, int], pad: tuple[int, int, int, int]) -> Shape:
-    """The numbers of rows and columns of positions that a kernel of size k has on a padded image (rows, columns)."""
+    """The rows and columns of the positions of a kernel of size k on an image (rows, columns) after padding."""
     (H, W), (above, below, left, right) = image, pad
     return (H + above + below - k[0]) // stride[0] + 1, (W + left + right - k[1]) // stride[1] + 1
 
@@ -55,10 +55,11 @@ def im2col(x: np.ndarray, k: tuple[int, int], stride: tuple[int, int], pad: tupl
 
 
 def lower(x: np.ndarray, k: tuple[int, int], stride: tuple[int, int], pad: tuple[int, int, int, int]) -> np.ndarray:
-    """Put the k_1 neighbours that a row of the kernel reads into columns: `im2col` for one row, on every row of x.
+    """For every row of x, put the patches that a kernel of one row reads into columns. Each patch has k_1 pixels.
 
-    If the vertical stride is 1, row i of the kernel reads the columns i W' to i W' + H' W' of the result in place. So a
-    convolution becomes k_0 matrix products, and the result has about k_0 times fewer values than that of `im2col`.
+    If the vertical stride is 1, row i of the kernel reads the columns i W' to i W' + H' W' of the result, without a
+    copy. So a convolution becomes k_0 matrix products, and the result has about k_0 times fewer values than that of
+    `im2col`.
 
     Parameters
     ----------
@@ -88,7 +89,7 @@ def col2im(
     ----------
     U : (m, c k_0 k_1, H' W') array
     shape : (c, H, W), the image's shape for one example
-    k, stride, pad : as given to `im2col`
+    k, stride, pad : as for `im2col`
 
     Returns
     -------
@@ -108,7 +109,7 @@ def col2im(
 
 
 def windows(a: np.ndarray, k: tuple[int, int], stride: tuple[int, int]) -> Iterator[np.ndarray]:
-    """For each place in a pooling window, in row order, the view of a (m, c, H, W) at this place in all windows."""
+    """For each place in a pooling window, in row order, the entries of a (m, c, H, W) at this place in all windows."""
     rows, columns = ((n - kn) // s + 1 for n, kn, s in zip(a.shape[2:], k, stride, strict=True))
     for i in range(k[0]):
         for j in range(k[1]):
@@ -125,7 +126,7 @@ def max_pool(a: np.ndarray, k: tuple[int, int], stride: tuple[int, int]) -> np.n
 
 
 def max_unpool(a: np.ndarray, v: np.ndarray, k: tuple[int, int], stride: tuple[int, int]) -> np.ndarray:
-    """Carry v (m, c, H', W') back to the maximum of each window in a. Of equal maxima, the first in row order gets v.
+    """Carry v (m, c, H', W') back to the maximum of each window in a (to the first in row order of equal maxima).
 
     Parameters
     ----------
@@ -134,7 +135,7 @@ def max_unpool(a: np.ndarray, v: np.ndarray, k: tuple[int, int], stride: tuple[i
 
     Returns
     -------
-    da : array of a's shape and dtype. If windows overlap, their entries are added
+    da : array of a's shape and dtype. If windows overlap, the entries of v are added
     """
     da = np.zeros_like(a)
     pooled = np.maximum.reduce(list(windows(a, k, stride)))

@@ -14,7 +14,7 @@ import numpy as np
 from nfa.network.dense import Dense
 from nfa.network.ops import Activation, Loss, softmax_cross_entropy
 
-AT_ONCE = 250  # examples of one pass, if only its outputs are needed
+AT_ONCE = 250  # number of examples in one forward pass, if only the outputs are needed
 
 
 def _uniform_fan_in(shape, fan_in, fan_out, rng):
@@ -44,29 +44,29 @@ INITS: dict[str, Callable] = {
     "normal-fan-in": _normal_fan_in,  # W ~ N(0, 1 / fan_in), b = 0
     "he-normal": _he_normal,  # W ~ N(0, 2 / fan_in), b = 0
     "glorot-uniform": _glorot_uniform,  # W ~ U(-1, 1) sqrt(6 / (fan_in + fan_out)), b = 0
-    "zeros": _zeros,  # W = 0, b = 0: for a single layer, because its rows may be equal
+    "zeros": _zeros,  # W = 0, b = 0, for a network of one layer, in which equal rows can learn
 }
 
 
 def _in_cache(z: np.ndarray) -> Iterator[slice]:
-    """Slices of the batch of about 2^17 entries.
+    """Slices of the batch with about 2^17 entries each, for a chain of elementwise operations.
 
-    A chain of elementwise operations is slow if each operation uses main memory.
+    Such a chain is slow if each operation reads its input from main memory. A slice fits into the cache.
     """
     examples = 1 + 2**17 * len(z) // max(1, z.size)
     return (slice(i, i + examples) for i in range(0, len(z), examples))
 
 
 class Net:
-    """A feed-forward network: its maps, activations and parameters, and the shapes that a rule needs.
+    """A feed-forward network with its maps, activations and parameters, and the shapes of its layers.
 
     Source: [lee2020:eq1] [ohana2021:eq2]
 
     Parameters
     ----------
     in_shape : tuple of int, shape of one input: (n_0,) or (c, H, W)
-    layers : list of (map, phi) or (map, phi, pool), map a `Dense` or `Conv2d`, phi an `Activation`. The last layer is
-        (map,) alone, because its output function belongs to the loss
+    layers : list of (map, phi) or (map, phi, pool), where map is a `Dense` or `Conv2d`, phi an `Activation`, and pool a
+        `MaxPool` or `AvgPool`. The last layer is only (map,), because its output function belongs to the loss
     skip : {l: j} with j < l - 1, adds h[j] to the input h[l-1] of layer l. h[j] and h[l-1] must have the same shape
     loss : `Loss`
     init : name in `INITS`, the law of W and b (drawn in float64 in the order of the layers, W before b)
@@ -76,7 +76,8 @@ class Net:
     Attributes
     ----------
     L : int, number of layers
-    map, phi, pool : lists. map[l] is bound to the shape of its input; phi[L] and absent pools are None
+    map, phi, pool : lists. map[l] is bound to the shape of its input. phi[L] is None, and so is pool[l] for a layer
+        without pooling
     W, b : lists of arrays
     shape_z, shape_h : lists, shapes of z[l] and h[l] for one example
 
@@ -149,15 +150,15 @@ class Net:
             )
 
     def reads(self, l: int) -> list[int]:
-        """The indices j for which layer l reads h[j]: l - 1, and the start of its skip if it has one."""
+        """The indices j for which layer l reads h[j]. They are l - 1 and, with a skip {l: j}, also j."""
         return [l - 1, self.skip[l]] if l in self.skip else [l - 1]
 
     def input(self, l: int, h: list) -> np.ndarray:
-        """The input of layer l, which is h[l-1], or h[l-1] + h[j] with a skip {l: j}."""
+        """The input of layer l: h[l-1] or, with a skip {l: j}, h[l-1] + h[j]."""
         return h[l - 1] + h[self.skip[l]] if l in self.skip else h[l - 1]
 
     def _pools_first(self, l: int) -> bool:
-        """Whether phi_l may follow the pooling, on fewer values, because max phi(z) = phi(max z) for a monotone phi."""
+        """Whether phi_l can be applied after the pooling, because max phi(z) = phi(max z) for a monotone phi."""
         return self.pool[l].picks and self.phi[l].monotone
 
     def activate(self, l: int, z: np.ndarray) -> np.ndarray:
@@ -174,12 +175,13 @@ class Net:
         return h
 
     def pull(self, l: int, z: list, v: np.ndarray, at: str = "h") -> np.ndarray:
-        """Carry v back to z[l] (l < L): back through the pooling if v belongs to h[l], then times phi'_l(z[l]).
+        """Carry v back to z[l] for l < L: through the pooling if v belongs to h[l], and then times phi'_l(z[l]).
 
         Parameters
         ----------
-        v : array with len(z[l]) rows, one entry for each entry of h[l] (``at="h"``) or of z[l] (``at="z"``), any shape
-        at : "h" or "z". The two differ only for a layer with pooling
+        v : array with one row for each example. A row has one entry for each entry of h[l] (``at="h"``) or of z[l]
+            (``at="z"``), in any shape
+        at : "h" or "z". This choice matters only for a layer with pooling
 
         Returns
         -------
@@ -187,7 +189,7 @@ class Net:
 
         Raises
         ------
-        ValueError : if ``at`` is neither "h" nor "z", or if v has another number of entries
+        ValueError : if ``at`` is neither "h" nor "z", or if v has the wrong number of entries
         """
         check_at(at)
         n = math.prod(self.shape_h[l] if at == "h" else self.shape_z[l])
@@ -212,7 +214,7 @@ class Net:
         return sum(p.size for p in (*self.W[1:], *self.b[1:]))
 
     def copy(self) -> "Net":
-        """A network with its own W and b."""
+        """A copy of the network with copies of W and b."""
         twin = copy(self)
         twin.W = [W if W is None else W.copy() for W in self.W]
         twin.b = [b if b is None else b.copy() for b in self.b]
@@ -228,7 +230,7 @@ def check_at(at: str) -> None:
 def forward(
     net: Net, x: np.ndarray | None = None, *, start: int | None = None, z: Any = None, h: Any = None
 ) -> tuple[list, list]:
-    r"""Run the network on a batch, keeping every z[l] and h[l].
+    r"""Run the network on a batch, and keep every z[l] and h[l].
 
     .. math:: h^0 = x, \quad z^l = W^l h^{l-1} + b^l, \quad h^l = \phi_l(z^l), \quad \hat y = h^L
 
@@ -237,17 +239,17 @@ def forward(
     Parameters
     ----------
     x : (m, *in_shape) array
-    start, z, h : to evaluate only the last layers again, give a layer 1 <= start <= L, z[start] (for example a changed
-        array) and h[0..start-1] of an earlier pass, and no x. The given lists are not changed
+    start, z, h : arguments to evaluate only the layers from ``start`` on, 1 <= start <= L. Do not give x then. ``h``
+        has h[0..start-1] of an earlier pass, and z[start] may be a changed array. The given lists are not changed
 
     Returns
     -------
-    z, h : lists of length L + 1 with z[l] (m, n_l) and h[l] (m, n_l) after pooling; z[0] is None, h[0] is x
+    z, h : lists of length L + 1 with z[l] (m, n_l), and h[l] (m, n_l) after pooling. z[0] is None, and h[0] is x
 
     Raises
     ------
-    ValueError : if x contains no floats or does not have the network's input shape, or if both or neither of x and
-        start are given
+    ValueError : if x contains no floats or does not have the network's input shape, or unless exactly one of x and
+        start is given
 
     Examples
     --------
@@ -283,7 +285,7 @@ def forward(
 def one_by_one(work: Callable, n: int, take: Callable, finish: Callable = lambda: None) -> None:
     """Call take(work(i)) for i < n, in order, and then finish().
 
-    `nfa.kernels.cores.together` does the same on all cores.
+    `nfa.kernels.cores.together` has the same effect and uses all cores.
 
     Examples
     --------
@@ -299,7 +301,7 @@ def one_by_one(work: Callable, n: int, take: Callable, finish: Callable = lambda
 
 
 def outputs(net: Net, x: np.ndarray, chunk: int = AT_ONCE, run: Callable = one_by_one) -> tuple[np.ndarray, np.ndarray]:
-    """z[L] and h[L] of n >= 1 examples, (n, n_L) each, computed in chunks, because one pass stores all layers.
+    """z[L] and h[L] of n >= 1 examples, (n, n_L) each. Chunks limit the memory, because a pass stores all layers.
 
     ``run`` processes the chunks as `one_by_one` does.
     """
@@ -324,12 +326,12 @@ def predict(net: Net, x: np.ndarray, chunk: int = AT_ONCE, run: Callable = one_b
 
 
 def accuracy(net: Net, x: np.ndarray, labels: np.ndarray, run: Callable = one_by_one) -> float:
-    """Share of examples with the right predicted class, in [0, 1].
+    """Share of examples whose predicted class is their label, in [0, 1].
 
     Raises ValueError unless labels has shape (n,).
 
     ``run`` is as for `outputs`. On training examples with random labels, the accuracy is the share of labels that the
-    network has stored.
+    network has memorised.
 
     Source: [dpulr2024:memorise]
     """

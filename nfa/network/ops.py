@@ -1,4 +1,4 @@
-"""Activations phi with phi' and its bounds gamma, the softmax, and the losses with their error e.
+"""Activations phi with the derivative phi' and its bounds gamma, the softmax, and the losses with their error e.
 
 Every function is elementwise or row by row, preserves the dtype of its input, and never warns on large input.
 """
@@ -23,12 +23,12 @@ class Activation:
     ----------
     name : str, the key in `ACTIVATIONS`
     phi, dphi : functions of an array z of any shape, returning the same shape and dtype
-    gamma_min, gamma_max : float, infimum and supremum of |dphi(t)| over all real t
-    monotone : whether phi never decreases, so that the largest of several z has the largest phi(z)
+    gamma_min, gamma_max : float, the infimum and the supremum of |dphi(t)| over all real t
+    monotone : whether phi never decreases, so that the largest of several values of z has the largest phi(z)
 
     Notes
     -----
-    The bounds hold for ``dphi`` as computed here, because values that rounding moves above ``gamma_max`` are set to
+    The bounds hold for the computed ``dphi``, because values that exceed ``gamma_max`` by rounding are set to
     ``gamma_max``. At a kink or jump of phi (ReLU, step), ``dphi`` is the derivative from the left, so ``dphi(0) = 0``.
     """
 
@@ -68,8 +68,8 @@ def _gelu(z: np.ndarray) -> np.ndarray:
     return z * ndtr(z)
 
 
-# phi'(t) = Phi(t) + t Phi'(t) has a root, so gamma_min is 0. phi'' = (2 - t^2) Phi' is 0 at t = sqrt(2), and there
-# |phi'| is largest.
+# phi'(t) = Phi(t) + t Phi'(t) has a root, so gamma_min is 0. |phi'| is largest at t = sqrt(2), where phi'' = (2 - t^2)
+# Phi' is 0.
 GELU_STEEPEST = float(ndtr(math.sqrt(2)) + math.sqrt(2) * math.exp(-1) / math.sqrt(2 * math.pi))
 
 
@@ -88,8 +88,8 @@ sigmoid = Activation("sigmoid", _sigmoid, _dsigmoid, 0.0, 0.25, True)
 relu = Activation("relu", _relu, _positive, 0.0, 1.0, True)
 gelu = Activation("gelu", _gelu, _dgelu, 0.0, GELU_STEEPEST)
 identity = Activation("identity", _identity, np.ones_like, 1.0, 1.0, True)
-# The step's derivative is 0 wherever it exists. So rules that multiply by dphi do not train the layers below it, but
-# forward rules do.
+# The derivative of the step function is 0 wherever it exists. So rules that multiply by dphi do not train the layers
+# below a step. Rules with only forward passes train these layers.
 step = Activation("step", _positive, np.zeros_like, 0.0, 0.0, True)
 
 ACTIVATIONS = {a.name: a for a in (tanh, sigmoid, relu, gelu, identity, step)}
@@ -112,7 +112,8 @@ def softmax(z: np.ndarray) -> np.ndarray:
 
     Notes
     -----
-    The softmax mixes the entries of a row, so it is not one of the elementwise `ACTIVATIONS` and has no gamma.
+    Each output of the softmax depends on all entries of the row. So the softmax is not one of the elementwise
+    `ACTIVATIONS` and has no gamma.
 
     Examples
     --------
@@ -137,7 +138,7 @@ def cross_entropy(z: np.ndarray, y: np.ndarray) -> np.ndarray:
 
     Returns
     -------
-    loss : (m,) array, >= 0; computed from z by log-sum-exp, so it is finite if z is finite
+    loss : (m,) array, >= 0. It is computed from z by log-sum-exp, so it is finite if z is finite
 
     Examples
     --------
@@ -166,7 +167,8 @@ def cross_entropy_error(z: np.ndarray, y: np.ndarray) -> np.ndarray:
 
     Notes
     -----
-    The error already contains the softmax's Jacobian, so no further factor is needed at the output layer.
+    The error already includes the Jacobian of the softmax, so a rule multiplies e by no further factor at the output
+    layer.
 
     Examples
     --------
@@ -182,7 +184,7 @@ def half_squared_error(z: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def residual(z: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The error e = z - y of `half_squared_error`: its derivative with respect to z, (m, K).
+    """The error e = z - y, the derivative of `half_squared_error` with respect to z, (m, K).
 
     Source: [ohana2021:error]
     """
@@ -198,7 +200,7 @@ def sigmoid_cross_entropy(z: np.ndarray, y: np.ndarray) -> np.ndarray:
 
     Parameters
     ----------
-    z : (m, K) float array of pre-activations; one output is logistic regression
+    z : (m, K) float array of pre-activations. K = 1 gives logistic regression
     y : (m, K) array of labels 0 and 1. A label -1 would make the loss unbounded below
 
     Returns
@@ -214,7 +216,7 @@ def sigmoid_cross_entropy(z: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def sigmoid_cross_entropy_error(z: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The error e = sigmoid(z) - y of `sigmoid_cross_entropy`: its derivative with respect to z, (m, K), in [-1, 1]."""
+    """The error e = sigmoid(z) - y, the derivative of `sigmoid_cross_entropy` with respect to z, (m, K), in [-1, 1]."""
     return expit(z) - y
 
 

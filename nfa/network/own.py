@@ -1,6 +1,6 @@
-"""A user's own networks, from sizes, from a text such as ``1x28x28:conv16-5,pool2,dense64,10``, or from a function.
+"""A user's own networks: from sizes, from a text such as ``1x28x28:conv16-5,pool2,dense64,10``, or from a function.
 
-A function from outside nfa has the name "module:function", for networks and for rules.
+Networks and rules from outside nfa are functions. A user names such a function as "module:function".
 """
 
 import hashlib
@@ -23,19 +23,20 @@ from nfa.network.ops import Activation
 from nfa.network.pooling import AvgPool, MaxPool
 
 LAYERS = "convCHANNELS-SIZE, poolSIZE, avgpoolSIZE and denseUNITS"
-WRITTEN = {"conv": "16-5", "pool": "2", "avgpool": "2", "dense": "64"}  # example of the text after the kind of a layer
+# For each kind of layer, an example of the text after the kind.
+WRITTEN = {"conv": "16-5", "pool": "2", "avgpool": "2", "dense": "64"}
 
 
 def from_outside(name: str) -> bool:
-    """Whether a name is "module:function", so that nfa has not checked it.
+    """Whether a name is "module:function". nfa has not checked such a network or rule.
 
-    No module begins with a digit, but a network that is described by a text does.
+    A module's name cannot begin with a digit, but the text of a network does.
     """
     return ":" in name and not name[0].isdigit()
 
 
 def imported(name: str, what: str) -> tuple[ModuleType, Callable]:
-    """The module and the function that "module:function" names. A module in the current folder is found first.
+    """The module and the function of a name "module:function". Modules in the current folder have priority.
 
     Parameters
     ----------
@@ -51,7 +52,7 @@ def imported(name: str, what: str) -> tuple[ModuleType, Callable]:
         with _current_folder_first():
             module = importlib.import_module(module_name)
         function = getattr(module, function_name)
-    except SystemExit as exit:  # this exception would end the command as if it had succeeded
+    except SystemExit as exit:  # otherwise SystemExit could end the command as if it had succeeded
         raise ValueError(
             f"{what} {name!r} cannot be imported, because its module exits (SystemExit: {exit}). Put the code of a "
             'script under `if __name__ == "__main__":`'
@@ -64,10 +65,10 @@ def imported(name: str, what: str) -> tuple[ModuleType, Callable]:
 
 
 def file_digest(name: str, what: str) -> str | None:
-    """The sha256 of the file of a user's own rule or network. A run with another file is another run.
+    """The sha256 of the file of a user's own rule or network. Runs with different files are different runs.
 
-    The result is None for a rule or network of nfa, or if there is no file. Modules that the file imports are not
-    included.
+    The result is None for a rule or network of nfa, or if there is no file. The digest does not depend on modules that
+    the file imports.
     """
     if not from_outside(name):
         return None
@@ -103,7 +104,7 @@ def refuse_layers_among_sizes(architecture: str) -> None:
 
 
 def is_text(architecture: str) -> bool:
-    """Whether an architecture is written for `from_text`: it has a colon, and does not begin like a module's name."""
+    """Whether an architecture is a text for `from_text`, which contains a colon and begins with a digit."""
     return ":" in architecture and architecture[:1].isdigit()
 
 
@@ -114,11 +115,11 @@ def from_text(text: str, phi: Activation, **settings: Any) -> Net:
     ----------
     text : the input as units, ``784``, or as channels x rows x columns, ``1x28x28``. Then the layers, separated by
         commas. ``conv16-5`` is a convolution of 16 channels with kernels of 5 x 5. Its stride is 1, and it is padded so
-        that images keep their size. ``pool2`` is the largest of 2 x 2 outputs of the layer before, and ``avgpool2`` is
-        the mean of these outputs. ``dense64`` is a fully connected layer of 64 units. The last layer is ``10`` or
+        that images keep their size. ``pool2`` takes the largest of 2 x 2 outputs of the previous layer, and
+        ``avgpool2`` takes their mean. ``dense64`` is a fully connected layer of 64 units. The last layer is ``10`` or
         ``dense10``. Blanks around the layers are ignored
     phi : activation of every layer except the last
-    settings : of `Net`: loss, init, rng, dtype
+    settings : the arguments loss, init, rng and dtype of `Net`
 
     Raises
     ------
@@ -146,7 +147,8 @@ def from_text(text: str, phi: Activation, **settings: Any) -> Net:
                 "the last comma must be followed by the number of outputs, such as 10. Give this number, or leave"
                 " out the comma"
             )
-        image = [int(n) for n in shape.split("x")[1:]]  # rows and columns of the next layer's input; [] for units
+        # Rows and columns of the next layer's input, or [] if this input is not an image.
+        image = [int(n) for n in shape.split("x")[1:]]
         for word in hidden:
             layer = re.fullmatch(r"(conv|pool|avgpool|dense)(\d+)(?:-(\d+))?", word, re.ASCII)
             if layer is None or (layer[1] == "conv") != (layer[3] is not None):
@@ -187,7 +189,7 @@ def from_text(text: str, phi: Activation, **settings: Any) -> Net:
 
 
 def _unread(word: str) -> str:
-    """The fault of a layer that cannot be read, and a correct example."""
+    """A text with the fault of a layer that cannot be read, and a correct example."""
     if not word:
         return f"there is no layer before a comma. The layers are {LAYERS}"
     kind = re.match("conv|pool|avgpool|dense", word)
@@ -197,19 +199,20 @@ def _unread(word: str) -> str:
 
 
 def from_function(build: Callable[..., Net], name: str, rng: Callable[[], np.random.Generator], **given: Any) -> Net:
-    """The network that a user's own function builds, with the checks that are possible from outside.
+    """The network that a user's own function builds, after checks of its loss, dtype and weights.
 
     Parameters
     ----------
-    build : called with the keywords loss, init, rng and dtype. It is called twice, to check that it draws only from rng
+    build : function that is called with the keywords loss, init, rng and dtype. It is called twice, to check that all
+        its random numbers come from rng
     name : name of the function, for messages
-    rng : function that returns the generator, the same at every call
+    rng : function that returns a generator, in the same state at every call
     given : loss, init and dtype
 
     Raises
     ------
-    ValueError : if the function fails or does not return a `Net` with the given loss and dtype, or if it returns other
-        weights for an equal generator
+    ValueError : if the function fails or does not return a `Net` with the given loss and dtype, or if two calls with
+        equal generators return different weights
     """
     try:
         nets = [build(rng=rng(), **given) for _ in range(2)]

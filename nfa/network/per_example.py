@@ -1,4 +1,4 @@
-"""Each example's own term in a layer's direction, for rules that clip: first the norms, then the weighted sum."""
+"""Each example's term in a layer's direction. Rules that clip need the norms of the terms, then a weighted sum."""
 
 from typing import Any
 
@@ -10,14 +10,16 @@ class Terms:
 
     Parameters
     ----------
-    map_ : `nfa.network.dense.Dense` or `nfa.network.dense.Conv2d`
+    map_ : `nfa.network.dense.Dense` or `nfa.network.conv2d.Conv2d`
     dz, h : (m, ...) arrays, as for ``map_.outer``
-    keep : whether `norms2` may keep the terms that it forms, for `outer` to add up. Otherwise they are formed twice
+    keep : whether `norms2` may keep the terms that it computes, so that `outer` only adds them. Otherwise `outer`
+        computes them again
 
     Notes
     -----
-    A dense layer's terms are never formed, because ||dz h^T|| = ||dz|| ||h||, and the weights multiply dz. A
-    convolution's terms are formed if no identity is cheaper. Forming them takes most of the time.
+    The terms of a dense layer are never computed, because ||dz h^T|| = ||dz|| ||h||, and the weights multiply dz. The
+    terms of a convolution are computed unless an identity for the norm needs fewer operations. Computing these terms
+    takes most of the time.
     """
 
     def __init__(self, map_: Any, dz: np.ndarray, h: np.ndarray, *, keep: bool = False) -> None:
@@ -32,7 +34,7 @@ class Terms:
         return self.map.norms2(self.dz, self.h, self._kept)
 
     def outer(self, weight: np.ndarray, weight_b: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """The sum over examples of weight_i times the term for W, and the same for b, with its own weights if given.
+        """The sums over examples of weight_i times the terms for W and for b. The weights for b are weight_b, if given.
 
         A term of weight 0 is omitted, even if it is not finite, because 0 times infinity is NaN.
         """

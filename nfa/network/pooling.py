@@ -1,4 +1,4 @@
-"""Pooling: MaxPool and AvgPool of images (m, c, H, W), and their backward passes."""
+"""Pooling of images (m, c, H, W): MaxPool and AvgPool, with their backward passes."""
 
 import math
 from dataclasses import dataclass, field
@@ -44,13 +44,13 @@ class _Pool:
         return math.prod(-(-kn // s) for kn, s in zip(k, stride, strict=True))
 
     def _views(self, a: np.ndarray):
-        """For each place in the window, the strided view of a at this place in all windows, (m, c, H', W')."""
+        """For each place in the window, the entries of a at this place in all windows, (m, c, H', W')."""
         return im2col.windows(a, *self._sizes)
 
 
 @dataclass(frozen=True)
 class MaxPool(_Pool):
-    """The largest entry of each window. k and stride are int or pair.
+    """The largest entry of each window. k and stride are an int or a pair.
 
     Windows may overlap. Rows and columns at the edge that fill no window are dropped.
 
@@ -59,7 +59,7 @@ class MaxPool(_Pool):
     """
 
     ops: Any = field(default=im2col, repr=False)
-    picks = True  # the result is an entry of the window, so a phi that never decreases may follow it
+    picks = True  # the result is an entry of the window, so a monotone phi can be applied after the pooling
 
     def forward(self, a: np.ndarray) -> np.ndarray:
         """(m, c, H, W) -> (m, c, H', W')."""
@@ -74,24 +74,24 @@ class MaxPool(_Pool):
 
     @property
     def gain(self) -> float:
-        """The smallest g with ||backward(a, v)|| <= g ||v||, the root of the largest number of overlapping windows.
+        """The smallest g with ||backward(a, v)|| <= g ||v||: sqrt(q) if an entry is in at most q windows.
 
         Source: [ours:pooling-gains]
 
-        Proof. An entry gets the values of at most q windows. The square of their sum is at most q times the sum of
-        their squares (Cauchy and Schwarz), and each window gives its value to one entry. An entry that is the maximum
-        of q windows attains the bound.
+        Proof. An entry gets the values of at most q windows. The square of the sum of these values is at most q times
+        the sum of their squares (Cauchy and Schwarz). Each window gives its value to one entry. An entry that is the
+        maximum of q windows attains the bound.
         """
         return math.sqrt(self._overlap)
 
     def positions(self, in_shape: Shape) -> int:
-        """The number of places of a channel at which `backward` can be nonzero, which is the number of windows."""
+        """The largest number of nonzero entries of `backward` in one channel, which is the number of windows."""
         return math.prod(self.out_shape(in_shape)[1:])
 
 
 @dataclass(frozen=True)
 class AvgPool(_Pool):
-    """The mean of each window. k and stride are int or pair.
+    """The mean of each window. k and stride are an int or a pair.
 
     Windows may overlap. Rows and columns at the edge that fill no window are dropped.
     """
@@ -111,15 +111,15 @@ class AvgPool(_Pool):
 
     @property
     def gain(self) -> float:
-        """A number g with ||backward(a, v)|| <= g ||v||. Each value is spread evenly over the k entries of its window.
+        """A number g with ||backward(a, v)|| <= g ||v||: sqrt(q / k) for windows of k entries, q of which can overlap.
 
         Source: [ours:pooling-gains]
 
-        Proof. The proof is that of `MaxPool.gain`, except that each window gives 1 / k of its value to each of k
-        entries. So the square of g is q k / k^2 = q / k.
+        Proof. As in the proof of `MaxPool.gain`, an entry gets values of at most q windows. Here each window gives 1 /
+        k of its value to each of k entries. So the square of g is q k / k^2 = q / k.
         """
         return math.sqrt(self._overlap / math.prod(self._sizes[0]))
 
     def positions(self, in_shape: Shape) -> int:
-        """The number of places of a channel at which `backward` can be nonzero, which is the number of all places."""
+        """The largest number of nonzero entries of `backward` in one channel, which is the number of all entries."""
         return math.prod(in_shape[1:])

@@ -1,6 +1,6 @@
-"""Softmax regression, the network with one dense layer, as a convex problem: the inputs as vectors, and the minimiser.
+"""Softmax regression as a convex problem: the inputs and the minimiser. The network has one dense layer.
 
-The parameters are one matrix theta: W, with b as the last column if the layer has biases.
+The parameters are one matrix theta. It is W, with b as an additional last column if the layer has biases.
 """
 
 import numpy as np
@@ -12,10 +12,11 @@ from nfa.network.dense import Dense
 from nfa.network.net import Net
 from nfa.network.ops import softmax, softmax_cross_entropy
 
-STEPS = 200  # largest number of Newton steps; ten are enough unless lam is far too small for good training
-SHORTER = tuple(0.5**k for k in range(21))  # factors that scale down a step
-RESIDUAL = 0.1  # relative residual of the linear equations of a step; a smaller residual takes more time than it saves
-FLOAT32 = 1e-5  # lam m / k above which float32 has enough digits for a step
+STEPS = 200  # largest number of Newton steps; ten steps are enough unless lam is far too small for useful training
+SHORTER = tuple(0.5**k for k in range(21))  # factors by which a Newton step is scaled down
+# Relative residual of the linear equations of a Newton step; a smaller residual makes the whole method slower.
+RESIDUAL = 0.1
+FLOAT32 = 1e-5  # if lam m / k is larger, float32 has enough digits for a Newton step
 
 
 def check_softmax_regression(net: Net, *, rule: str) -> None:
@@ -30,7 +31,7 @@ def check_softmax_regression(net: Net, *, rule: str) -> None:
 
 
 def joined_inputs(net: Net, x: np.ndarray, R: float, shares: list | None = None) -> np.ndarray:
-    r"""The vectors that theta multiplies, which are each record's input and a 1 for the biases, clipped to R, over R.
+    r"""The vectors that theta multiplies: each input, with a 1 for the biases, clipped to norm R and divided by R.
 
     .. math:: \tilde x / R, \qquad \tilde x = \mathrm{clip}_R((x, 1))
 
@@ -43,8 +44,8 @@ def joined_inputs(net: Net, x: np.ndarray, R: float, shares: list | None = None)
 
     Returns
     -------
-    inputs : (k, d) float64 array, d = n_0 + 1, or n_0 without biases. Rows have norm at most 1, and are 0 for a record
-        that is not finite
+    inputs : (k, d) float64 array, d = n_0 + 1, or n_0 without biases. Rows have norm at most 1. The row of a record
+        that is not finite is 0
 
     Raises
     ------
@@ -84,11 +85,11 @@ def minimise(
     m : float > 0, divisor of the sum
     lam : float > 0
     linear : (K, d) array b, or 0
-    tolerance : float > 0, bound on the norm of the gradient at the answer, as computed in float64
+    tolerance : float > 0, bound on the norm of the gradient at theta, as computed in float64
 
     Returns
     -------
-    theta : (K, d) float64 array, at most tolerance / lam from the minimiser
+    theta : (K, d) float64 array, at a distance of at most tolerance / lam from the minimiser
 
     Raises
     ------
@@ -96,16 +97,17 @@ def minimise(
 
     Notes
     -----
-    The method is Newton's method from 0. Conjugate gradients compute each step, preconditioned by the diagonal blocks
-    of the second derivatives at theta = 0. The products are in float32 if lam allows this rounding. A step is scaled
-    down until the norm of the gradient decreases. Because lam > 0, a small enough step decreases the norm, so the
-    method reaches the tolerance whenever float64 can. Methods that compare values of the objective, such as L-BFGS,
-    stop at the last digits of these values. For 60,000 records, they stop at a gradient of norm 1e-9.
+    The method is Newton's method, which starts at theta = 0. Conjugate gradients compute each Newton step,
+    preconditioned by the diagonal blocks of the second derivatives at theta = 0. The products are in float32 if lam is
+    large enough for its precision. A Newton step is scaled down until the norm of the gradient decreases. Because lam >
+    0, a small enough step decreases this norm. So the method reaches the tolerance if the precision of float64 permits.
+    Methods that compare values of the objective, such as L-BFGS, stop when these values agree in all digits. For 60,000
+    records, such methods stop at a gradient of norm 1e-9.
 
     Examples
     --------
-    One record is 1/2 with the first class, and the other is -1/2 with the second class. The minimiser is (t, -t) with 1
-    / (1 + e^t) = 2 lam t.
+    A record of the first class is 1/2, and a record of the second class is -1/2. The minimiser is (t, -t) with 1 / (1 +
+    e^t) = 2 lam t. Here t = 1.
 
     >>> lam = 1 / (1 + np.e) / 2
     >>> minimise(np.array([[0.5], [-0.5]]), np.eye(2), m=2, lam=lam, tolerance=1e-12).round(12).tolist()
@@ -123,7 +125,7 @@ def minimise(
     def newton(g: np.ndarray, p: np.ndarray) -> np.ndarray:
         p = p.astype(fast.dtype)
 
-        def curve(v: np.ndarray) -> np.ndarray:  # the second derivatives times v
+        def curve(v: np.ndarray) -> np.ndarray:  # the product of the second derivatives with v
             dz = p * (fast @ v.reshape(K, d).T.astype(fast.dtype))  # (k, K)
             dz -= p * dz.sum(axis=1, keepdims=True)
             return ((dz.T @ fast) / m).ravel() + lam * v
@@ -143,7 +145,7 @@ def minimise(
             g, p = gradient(nearer)
             if np.linalg.norm(g) <= (1 - 1e-4 * t) * size:
                 break
-        else:  # no factor helps, because rounding dominates the gradient
+        else:  # no factor decreases the norm of the gradient, because rounding dominates it
             break
         theta = nearer
     raise ValueError(

@@ -1,1 +1,1 @@
-"""Computing privacy: divergences, Renyi curves, amplification by subsampling, and the accountants that use them."""
+"""The computation of epsilon: divergences, Renyi curves, amplification by subsampling, and the accountants."""

@@ -1,4 +1,4 @@
-"""The accountants: from mechanisms and steps to (epsilon, delta), and from a target epsilon to the noise that it needs.
+"""The accountants: they compute (epsilon, delta) from mechanisms and steps, and the noise from a target epsilon.
 
 Two accountants prove an epsilon. `renyi` adds Renyi divergences, and `privacy_losses` composes the full distributions
 of the privacy losses. `epsilon` returns the smaller of the two epsilons.
@@ -46,12 +46,13 @@ from nfa.sampling import SAMPLERS
 RDP, PLD = "rdp", "pld"
 ACCOUNTANTS = (RDP, PLD)
 LAWS: dict[str, Callable[[float], Profile]] = {"gaussian": dominating.gaussian, "laplace": dominating.laplace}
-SMALLEST_NOISE, LARGEST_NOISE = 0.01, 1e6  # noise multipliers for which floats have enough range and digits
-# Smallest relative gain for which `epsilon` replaces a result of `renyi`. Pure composition holds for every delta, so it
-# is better than an equal epsilon from privacy losses.
+# Range of the noise multipliers for which floats have enough range and digits.
+SMALLEST_NOISE, LARGEST_NOISE = 0.01, 1e6
+# `epsilon` replaces the result of `renyi` only if the relative gain is larger. An epsilon by pure composition holds for
+# every delta, so it is better than an equal epsilon by privacy losses.
 HARDLY_LESS = 1e-6
 SMALL_STEP = 0.05  # change of the logarithm of the noise in a difference quotient
-NOTHING_TO_GAIN = 1e-4  # for an epsilon up to this value, `epsilon` does not try privacy losses
+NOTHING_TO_GAIN = 1e-4  # if `renyi` gives at most this epsilon, `epsilon` does not compute privacy losses
 
 SUMMARY = ("epsilon", "delta", "order", "adjacency", "sampling", "steps", "bound", "conversion", "noise_multiplier")
 
@@ -62,7 +63,7 @@ class Unresolved(ValueError):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Guarantee:
-    """(epsilon, delta)-differential privacy, with everything that epsilon depends on.
+    """(epsilon, delta)-differential privacy, with the facts on which epsilon depends.
 
     Parameters
     ----------
@@ -73,13 +74,13 @@ class Guarantee:
     sampling : str, the sampling scheme; several different schemes are joined by " + "
     sampling_rate : float; None if it differs between steps
     steps : int, number of all steps
-    uses : int, number of counted releases. For an epoch partition, this is the number of epochs, because each epoch
-        uses a record once. Otherwise, it is the number of steps
+    uses : int, number of counted releases. For an epoch partition, uses is the number of epochs, because each epoch
+        uses a record once. Otherwise, uses is the number of steps
     bound : str, ledger id of the theorem for one step; several joined by " + "
     conversion : str, "mironov2017" or "canonne2020"; "pure" for pure composition; "bretagnolle1979" for an epsilon of 0
-        by total variation; "pld" for `privacy_losses`
-    noise_multiplier : float, noise std / sensitivity under the adjacency; None if it differs between steps or does not
-        exist
+        from the total variation; "pld" for `privacy_losses`
+    noise_multiplier : float, noise std / sensitivity under the adjacency; None if this quotient differs between steps
+        or does not exist
     orders, rdp : (k,) arrays, the Renyi curve of all steps together, nats
     at_least : float, only for "pld": the smallest epsilon that a more exact computation with the same dominating pairs
         could give; otherwise None
@@ -101,13 +102,13 @@ class Guarantee:
     at_least: float | None = None
 
     def summary(self) -> dict[str, Any]:
-        """Return epsilon, unrounded, and what it depends on, for the record of a run and ``nfa epsilon --json``."""
+        """Return the unrounded epsilon and the facts on which it depends, for records and ``nfa epsilon --json``."""
         beside = {} if self.at_least is None else {"epsilon_at_least": self.at_least}
         return {name: getattr(self, name) for name in SUMMARY} | beside
 
 
 def caution(delta: float, n: int) -> str:
-    """Return a warning for a delta of at least 1/n, which protects no single record; an empty text for a smaller delta.
+    """Return a warning for a delta of at least 1/n, which protects no single record, and "" for a smaller delta.
 
     Parameters
     ----------
@@ -148,28 +149,28 @@ def epsilon(
     spent : pairs (release, steps) of a Mechanism or Classic and an integer >= 1. The releases must have the same
         adjacency
     delta : float in (0, 1)
-    accountant : "rdp" for `renyi`, "pld" for `privacy_losses`; None for the smaller of both numbers, or for "rdp" if
-        you name a bound, a conversion or orders
+    accountant : "rdp" for `renyi`, "pld" for `privacy_losses`; None for the smaller of the two epsilons, or for "rdp"
+        if you name a bound, a conversion or orders
     bound, conversion, orders, steps_per_epoch : as in `renyi`
 
     Returns
     -------
-    guarantee : Guarantee. If no accountant is chosen, `at_least` is None in three cases: only `renyi` gives a number,
-        its epsilon is at most 1e-4, or its epsilon is smaller than privacy losses can prove
+    guarantee : Guarantee. If no accountant is chosen, `at_least` is None in three cases: only `renyi` gives an epsilon,
+        the epsilon of `renyi` is at most 1e-4, or it is smaller than the epsilon of `privacy_losses`
 
     Raises
     ------
-    ValueError : if a number or a name is out of range, or if you name a bound, a conversion or orders with another
-        accountant than "rdp"
+    ValueError : if a number or a name is out of range, or if you name a bound, a conversion or orders together with the
+        accountant "pld"
     NoGuarantee : if no theorem, or not the named theorem, covers a release, or if the adjacencies differ
 
     Warns
     -----
-    OrderAtGridEnd : as `renyi`, if the number is from `renyi`
+    OrderAtGridEnd : as `renyi`, if the returned epsilon is from `renyi`
 
     Examples
     --------
-    For these hundred steps, Renyi divergences prove only the epsilon 0.317, because each record is rarely in a batch.
+    For these hundred steps, Renyi divergences prove only epsilon = 0.317, because a record is rarely in a batch.
 
     >>> m = Mechanism(law="gaussian", sensitivity=1.0, adjacency="add-remove", noise_std=1.5,
     ...               sampling="poisson", sampling_rate=0.001)
@@ -190,7 +191,7 @@ def epsilon(
     if found.epsilon > NOTHING_TO_GAIN:
         try:
             composed = privacy_losses(spent, **how)
-        except (NoGuarantee, Unresolved):  # NoGuarantee for a mechanism that is known only by its curve
+        except (NoGuarantee, Unresolved):  # NoGuarantee for a mechanism that is given by its Renyi curve only
             composed = None
         if composed is not None and composed.epsilon < found.epsilon * (1 - HARDLY_LESS):
             return composed
@@ -202,7 +203,7 @@ def epsilon(
 
 
 def _asked(accountant: str | None, **named: Any) -> str | None:
-    """The named accountant, or "rdp" if an argument needs it. None means the smaller epsilon of both accountants."""
+    """The named accountant, or "rdp" if an argument needs it. None means the smaller of the two epsilons."""
     if accountant is not None:
         require.one_of(ACCOUNTANTS, accountant=accountant)
     for name, value in named.items():
@@ -236,13 +237,13 @@ def renyi(
     delta : float in (0, 1)
     bound : str, ledger id of the theorem for one step, see `nfa.privacy.theorems.BOUNDS`; None: the smallest bound for
         each release
-    conversion : "mironov2017" or "canonne2020", as the papers name it. None: the conversion with the smallest epsilon.
-        The candidates are these two, pure composition if epsilon(infinity) is finite, and total variation
-    orders : increasing orders > 1. If orders are given, only these orders count, without pure composition. None: all
+    conversion : "mironov2017" or "canonne2020". None: the conversion with the smallest epsilon. The candidates are
+        these two, pure composition if epsilon(infinity) is finite, and total variation
+    orders : increasing orders > 1. If orders are given, only these orders are used, without pure composition. None: all
         orders that the bounds allow, from a fine grid of reals and the integers up to 256. If a conversion is named and
-        a bound needs integers, only the integers count
-    steps_per_epoch : int, for epoch partitions, at most n / m rounded up. None: n / m rounded down, so that the
-        accountant never counts too few epochs
+        a bound needs integers, only the integers are used
+    steps_per_epoch : int, for epoch partitions only, at most n / m rounded up. None: n / m rounded down, so that the
+        number of epochs is never too small
 
     Returns
     -------
@@ -259,13 +260,14 @@ def renyi(
 
     Notes
     -----
-    Shuffled epochs use parallel composition. Under replace-one, the record is in at most one batch of an epoch, so an
-    epoch costs as much as one full release. Each pair of `spent` begins a fresh epoch.
+    Shuffled epochs use parallel composition. Under replace-one, the record is in at most one batch of an epoch, so the
+    epsilon of an epoch is that of one release without sampling. We assume that each pair of `spent` begins a fresh
+    epoch.
 
     Examples
     --------
-    Ten releases with z = 10 have the curve rho alpha with rho = 10 / (2 z^2) = 1/20. Its smallest epsilon is rho + 2
-    sqrt(rho log(1/delta)) at alpha = 1 + sqrt(log(1/delta) / rho).
+    Ten releases with z = 10 have the Renyi curve rho alpha with rho = 10 / (2 z^2) = 1/20. The smallest epsilon from
+    this curve is rho + 2 sqrt(rho log(1/delta)), at alpha = 1 + sqrt(log(1/delta) / rho).
 
     >>> m = Mechanism(law="gaussian", sensitivity=0.5, adjacency="replace-one", noise_std=5.0,
     ...               sampling="none", sampling_rate=1.0)
@@ -349,25 +351,27 @@ def privacy_losses(
 
     Returns
     -------
-    guarantee : Guarantee. Its conversion is "pld". Its bound is the theorem for one use without sampling. It has no
-        order. Any more exact computation with the same dominating pairs gives a number between `at_least` and `epsilon`
+    guarantee : Guarantee. Its conversion is "pld". Its bound is the theorem for one use without sampling. Its order is
+        None. Any more exact computation with the same dominating pairs gives an epsilon between `at_least` and
+        `epsilon`
 
     Raises
     ------
     ValueError : if a number is out of range
-    Unresolved : a ValueError, if floats do not resolve the noise, or if rounding hides a delta as small as the given
-        one
-    NoGuarantee : if no theorem covers a release, or if a release is known only by its Renyi curve and therefore has no
-        privacy losses
+    Unresolved : a ValueError, if floats do not resolve the noise, or if the rounding errors are larger than the given
+        delta
+    NoGuarantee : if no theorem covers a release, or if a release is given by its Renyi curve only, because its privacy
+        losses are then unknown
 
     Notes
     -----
-    Guarantee: (epsilon, delta)-differential privacy holds, also with the rounding errors. See `nfa.privacy.losses`.
+    Guarantee: (epsilon, delta)-differential privacy holds, also with the rounding errors of the computation (see
+    `nfa.privacy.losses`).
 
-    Suppose that Laplace noise covers several coordinates. Shift the mean of one law along one coordinate after another
-    until it is the mean of the other law. The power of a test between the two laws is at most the power of the tests
-    chained along this path. For shifts of one coordinate, the best tests are nested. So the chain has the same power as
-    one shift by the whole l1 sensitivity.
+    Suppose that a release has several coordinates with Laplace noise. Shift the mean of the first law, one coordinate
+    at a time, until it is the mean of the second law. The power of a test between the two laws is at most the power of
+    the chain of tests along this path. For shifts of one coordinate, the best tests are nested. So the power of the
+    chain is that of one shift by the whole l1 sensitivity.
 
     Examples
     --------
@@ -380,7 +384,7 @@ def privacy_losses(
     """
     spent = list(spent)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", OrderAtGridEnd)  # the warning is about an epsilon that is not returned
+        warnings.simplefilter("ignore", OrderAtGridEnd)  # the warning would be about an epsilon that is not returned
         counted = renyi(spent, delta=delta, conversion="mironov2017", steps_per_epoch=steps_per_epoch)
     uses = [count_uses(release, int(steps), steps_per_epoch) for release, steps in spent]
     at_least, found = _both_bounds([(release, count) for (release, _), count in zip(spent, uses, strict=True)], delta)
@@ -405,7 +409,7 @@ def privacy_losses(
 def gaussian_limit(spent: Iterable[tuple[Release, int]], *, delta: float, steps_per_epoch: int | None = None) -> float:
     """The epsilon if the sum of the privacy losses of all steps were Gaussian.
 
-    This number is not proved, and no guarantee uses it.
+    This epsilon is not proved, and no guarantee uses it.
 
     Parameters
     ----------
@@ -433,13 +437,13 @@ def _both_bounds(spent: list[tuple[Release, int]], delta: float) -> tuple[float,
 
 
 def _pairs(spent: Iterable[tuple[Release, int]]) -> tuple[list[tuple[tuple[DominatingPair, ...], int]], float]:
-    """The dominating pairs of the releases with their uses, and a noise multiplier.
+    """The dominating pairs of the releases with their numbers of uses, and a noise multiplier.
 
     All Gaussian releases without sampling are joined into one equivalent release, which is the last pair. The second
     result is the noise multiplier of this release, or 0 if there is no such release.
     """
     pairs: list[tuple[tuple[DominatingPair, ...], int]] = []
-    inverse_square = 0.0  # 1 / z^2 of that release
+    inverse_square = 0.0  # 1 / z^2 of the joint release
     for release, uses in _together(spent):
         chosen = choose(release)
         if not isinstance(release, Mechanism):
@@ -470,9 +474,9 @@ def _pairs(spent: Iterable[tuple[Release, int]]) -> tuple[list[tuple[tuple[Domin
 
 
 def _together(spent: Iterable[tuple[Release, int]]) -> list[tuple[Release, int]]:
-    """Join all uses of a mechanism in one pair.
+    """Join all uses of a mechanism in one pair (release, uses).
 
-    A mechanism that is known only by its curve is not joined, because it may have no hash.
+    The uses of a `Classic` are not joined, because it may have no hash.
     """
     uses: dict[Mechanism, int] = {}
     others: list[tuple[Release, int]] = []
@@ -504,7 +508,8 @@ def count_uses(release: Release, steps: int, steps_per_epoch: int | None) -> int
     """The largest number of uses of one record."""
     if not SAMPLERS[release.sampling].once_an_epoch:
         return steps
-    per_epoch, rounding = 1 / release.sampling_rate, 4 * np.finfo(float).eps  # n / m, a whole number up to rounding
+    # If n / m is a whole number, 1 / rate can differ from it by rounding.
+    per_epoch, rounding = 1 / release.sampling_rate, 4 * np.finfo(float).eps
     fewest, most = math.floor(per_epoch * (1 + rounding)), math.ceil(per_epoch * (1 - rounding))
     if steps_per_epoch is not None and steps_per_epoch > most:
         raise ValueError(
@@ -516,18 +521,18 @@ def count_uses(release: Release, steps: int, steps_per_epoch: int | None) -> int
 
 
 def in_fresh_epochs(sessions: Iterable[tuple[int, int]], steps_per_epoch: int) -> list[int]:
-    """The numbers of steps of all sessions, divided into parts so that each part begins with a fresh epoch.
+    """The steps of all sessions of a run, divided into parts so that each part begins with a fresh epoch.
 
-    A session shuffles again at its start, even in the middle of an epoch. Then the rest of that epoch can use a record
-    that an earlier session has already used in this epoch. Every later epoch can use the record once more. So each
-    session has one part up to the end of its first epoch, and another part from there on. The number of epochs begun in
-    all parts is then the largest possible number of uses of a record.
+    A session shuffles again at its start, even in the middle of an epoch. Then the rest of this epoch can use a record
+    that an earlier session has already used in the epoch. Every later epoch can use the record once more. So each
+    session has one part up to the end of its first epoch, and a second part from there on. Add up the numbers of epochs
+    that begin in each part. The sum is the largest possible number of uses of a record.
 
     Source: [ours:fresh-epochs]
 
     Proof. Within a part, all steps of an epoch belong to one shuffle, which contains a record at most once. So a record
     has at most one use for each epoch that the part begins. Shuffles of different parts and epochs are independent and
-    uniform, so one record can occur in each of them, among the steps that were taken.
+    uniform, so a record can occur in each of these epochs, among the steps that were taken.
 
     Parameters
     ----------
@@ -541,8 +546,8 @@ def in_fresh_epochs(sessions: Iterable[tuple[int, int]], steps_per_epoch: int) -
 
     Examples
     --------
-    An epoch has four steps. The steps 1 to 5 begin two epochs, the steps 6 to 9 begin two, and the steps 10 to 12 begin
-    one.
+    An epoch has four steps. The session with the steps 1 to 5 is one part of 5 steps. The session with the steps 6 to 9
+    has a part with the steps 6 to 8, and a part with the step 9. The session with the steps 10 to 12 is one part.
 
     >>> in_fresh_epochs([(1, 5), (6, 4), (10, 3)], 4)
     [5, 3, 1, 3]
@@ -582,19 +587,19 @@ def calibrate(
 
     Returns
     -------
-    guarantee : Guarantee. Its noise_multiplier is the answer. Its epsilon is at most the target. It is less than the
-        target by at most a relative 1e-6 with Renyi divergences, or 1e-3 with privacy losses, unless any smaller noise
-        exceeds the target
+    guarantee : Guarantee. Its noise_multiplier is the smallest noise. Its epsilon is at most the target. The relative
+        difference is at most 1e-6 with Renyi divergences, or 1e-3 with privacy losses, unless the epsilon of any
+        smaller noise exceeds the target
 
     Raises
     ------
-    ValueError : if a number or a name is out of range, or if no noise, however large, brings the bound to the target
+    ValueError : if a number or a name is out of range, or if the epsilon exceeds the target for every noise
     NoGuarantee : if no theorem, or not the named theorem, covers the setting
 
     Examples
     --------
-    For one Gaussian release, epsilon = 1 / (2 z^2) + sqrt(2 log(1/delta)) / z. This is 4 at z = 1 and delta =
-    e^{-49/8}.
+    For one Gaussian release, epsilon = 1 / (2 z^2) + sqrt(2 log(1/delta)) / z. At z = 1 and delta = e^{-49/8}, epsilon
+    is 4.
 
     >>> g = calibrate(target_epsilon=4, delta=np.exp(-49 / 8), steps=1, adjacency="replace-one", sampling="none",
     ...               conversion="mironov2017")
@@ -623,14 +628,14 @@ def calibrate(
             steps_per_epoch=steps_per_epoch,
         )
 
-    @cache  # the search evaluates its ends again
+    @cache  # the search evaluates the ends of its interval again
     def excess(log_z: float) -> float:
         reached = spend(math.exp(log_z)).epsilon
         return min(math.log(max(reached, 1e-300) / target_epsilon) if reached < math.inf else 700.0, 700.0)
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OrderAtGridEnd)
-        low = high = math.log(4.0)  # the closed form for Poisson batches needs z >= 4
+        low = high = math.log(4.0)  # start at z = 4, because the closed form for Poisson batches needs z >= 4
         while excess(high) > 0:
             low, high = high, high + math.log(4.0)
             if high > math.log(1e9):
@@ -643,7 +648,7 @@ def calibrate(
             low -= math.log(4.0)
         log_z = optimize.brentq(excess, low, high, xtol=1e-13, rtol=1e-13)
         step = 1e-13
-        while excess(log_z) > 0:  # the last digit of the root may be on the wrong side
+        while excess(log_z) > 0:  # the root may be too small by its last digit
             log_z, step = log_z + step, 2 * step
         z = math.exp(log_z)
         if asked != RDP:
@@ -651,25 +656,25 @@ def calibrate(
             z, found = less_noise(partial(spend, by=asked), target_epsilon, z, slope)
             if found.conversion == PLD:
                 return found
-    return spend(z, asked)  # this call warns of an order at the end of the grid
+    return spend(z, asked)  # this call warns if the order is at the end of the grid
 
 
 def less_noise(
     spend: Callable[[float], Guarantee], target: float, enough: float, slope: float = -1.0
 ) -> tuple[float, Guarantee]:
-    """Approximately the smallest noise that satisfies a target, and its guarantee.
+    """Approximately the smallest noise for which epsilon is at most a target, and the guarantee with this noise.
 
     Parameters
     ----------
     spend : function of the noise, in any unit
     target : float > 0, the largest epsilon
-    enough : float > 0, a noise that satisfies the target by another proof. It may be slightly too small
+    enough : float > 0, a noise that satisfies the target according to another accountant. It may be slightly too small
     slope : float < 0, approximate derivative of log epsilon with respect to the logarithm of the noise
 
     Returns
     -------
-    noise, guarantee : the epsilon of the guarantee is at most the target. It is also at least the target minus a
-        relative 1e-3, or else any smaller noise exceeds the target
+    noise, guarantee : the epsilon of the guarantee is at most the target. The relative difference is at most 1e-3,
+        unless the epsilon of any smaller noise exceeds the target
 
     Raises
     ------
@@ -677,7 +682,8 @@ def less_noise(
 
     Notes
     -----
-    The jumps of an epsilon from privacy losses are smaller than the precision of the search.
+    An epsilon from privacy losses has small jumps as a function of the noise. These jumps are smaller than the
+    precision of the search.
     """
     z, low, high, slope = enough, 0.0, math.inf, min(slope, -0.2)
     before: tuple[float, float] | None = None

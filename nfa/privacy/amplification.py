@@ -1,12 +1,12 @@
-"""The theorems on random batches that the accountants use: their coverage, curves, sentences and formulas.
+"""The theorems on random batches that the accountants use, with the covered cases, curves, sentences and formulas.
 
-The functions are in `nfa.privacy.subsampling`, `nfa.privacy.sampled_gaussian` and `nfa.privacy.zeroed`.
+The functions for the curves are in `nfa.privacy.subsampling`, `nfa.privacy.sampled_gaussian` and `nfa.privacy.zeroed`.
 
-Poisson batches under zero-out [ours:zero-out]. Neighbours D and D' have the same n records, but one record of D is the
-zero record in D'. The zero record adds exactly 0 to every sum, whether it is drawn into the batch or not, and the draws
-of the other records do not depend on it. So a step on D' has the law of a step on D without that record. The sampling
-rate, the normaliser and the number of steps are the same for both, as under add-remove with a public number of records.
-So a theorem for one record added or removed also holds under zero-out.
+Poisson batches under zero-out [ours:zero-out]. Neighbours D and D' have the same n records, but one record of D is
+replaced by the zero record in D'. The zero record adds exactly 0 to every sum, whether it is in the batch or not.
+Whether any other record is in the batch does not depend on the zero record. So a step on D' has the law of a step on D
+without this record. The sampling rate, the normaliser and the number of steps are equal for D and D', as under
+add-remove with a public number of records. So a theorem for one record added or removed also holds under zero-out.
 """
 
 from collections.abc import Callable
@@ -44,7 +44,7 @@ def _of_gaussian(bound: Callable) -> Callable[[Release, np.ndarray], np.ndarray]
 
 
 def _of_curve(bound: Callable) -> Callable[[Release, np.ndarray], np.ndarray]:
-    """A bound that depends only on the mechanism's curve, as a function of the release."""
+    """A bound that depends only on the mechanism's Renyi curve, as a function of the release."""
     return lambda release, orders: bound(orders, sampling_rate=release.sampling_rate, curve=unsampled(release)[0])
 
 
@@ -56,7 +56,7 @@ def _of_curve_and_infinity(release: Release, orders: np.ndarray) -> np.ndarray:
 
 
 def _of_curve_as_replaced(release: Release, orders: np.ndarray) -> np.ndarray:
-    """The bound for one replaced record, at twice the sensitivity for zero-out.
+    """The bound for one replaced record, with twice the sensitivity under zero-out.
 
     Source: [ours:zero-out-replaced]
     """
@@ -73,7 +73,8 @@ def _independent_pairs(release: Mechanism, law: Callable[[float], Profile]) -> t
 def _drawn_pairs(release: Mechanism, law: Callable[[float], Profile]) -> tuple[DominatingPair, ...] | None:
     """The dominating pair for batches without replacement; None if no theorem covers the adjacency.
 
-    Two batches of a fixed size differ in one replaced record. This can move a sum twice as far as zeroing out a record.
+    Two batches of a fixed size differ in one replaced record. A replaced record can change a sum by twice the
+    sensitivity under zero-out.
     """
     apart = {"replace-one": 1, "zero-out": 2}.get(release.adjacency)
     if apart is None:

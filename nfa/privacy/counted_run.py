@@ -1,4 +1,4 @@
-"""A run with the same mechanism in every step: its guarantee, the noise for a target, and an explanation of the number.
+"""A run with the same mechanism in every step: its guarantee, the noise for a target, and an explanation of epsilon.
 
 `nfa epsilon` prints these results. The explanation of a sampling scheme follows from its `nfa.sampling.Sampler`, and
 the explanation of a theorem follows from its `nfa.privacy.coverage.Bound`.
@@ -27,20 +27,20 @@ CHANGED = {  # for each adjacency, words for the change of one record
     "zero-out": "Let one record add 0 to every sum, but do not change the number of records",
     "replace-label": "Change the label of one record, and treat the inputs as public",
 }
-# Factor on the noise multiplier if the adjacency changes and the noise does not. Replacing a record moves the release
-# twice as far as adding a record or zeroing it out. Entries are (adjacency of the run, other adjacency): factor.
+# Factor of the noise multiplier if the adjacency changes but the noise does not. Replacing a record changes the release
+# twice as much as adding a record or zeroing it out. Entries are (adjacency of the run, other adjacency): factor.
 RESCALED = {
     (one, other): BOUNDS_APART[one] / BOUNDS_APART[other]
     for one, other in permutations((name for name in BOUNDS_APART if name != "replace-label"), 2)
     if BOUNDS_APART[one] != BOUNDS_APART[other]
 }
-SHARES = (1 / 4, 1 / 2, 2 / 3, 1, 3 / 2, 2, 4)  # the printed orders minus 1, as shares of the best order minus 1
+SHARES = (1 / 4, 1 / 2, 2 / 3, 1, 3 / 2, 2, 4)  # (order - 1) / (best order - 1) for the orders that are printed
 LAST = {PURE: "pure composition", ZERO: "total variation: epsilon 0"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class CountedRun:
-    """The setting of a computation: everything except the noise.
+    """A run of which everything except the noise is fixed.
 
     Parameters
     ----------
@@ -67,14 +67,14 @@ class CountedRun:
 
     @property
     def steps_per_epoch(self) -> int | None:
-        """The steps of an epoch. None if only the rate is known: the accountant then uses floor(1 / rate)."""
+        """The steps of an epoch. None if only the rate is known. The accountant then uses floor(1 / rate)."""
         return self._steps_of_epoch(self.sampling)
 
     def _steps_of_epoch(self, sampling: str) -> int | None:
-        """The steps of an epoch under this sampling. The number is never too large.
+        """The number of steps of an epoch under this sampling, or a smaller number.
 
-        For shuffled epochs, it is n // batch if the number of steps was given. The run may then leave out a short last
-        batch.
+        For shuffled epochs, the result is n // batch if the number of steps was given, because the run may leave out a
+        short last batch.
         """
         if self.n is None or self.batch is None:
             return None
@@ -91,13 +91,13 @@ class CountedRun:
         return Mechanism(law=self.law, sensitivity=1.0, noise_std=noise_multiplier, sampling_rate=rate, **named)
 
     def guarantee(self, noise_multiplier: float) -> Guarantee:
-        """The guarantee of all steps with this noise. Raises and warns as `nfa.privacy.accountant.epsilon`."""
+        """The guarantee of all steps with this noise. Raises and warns as `nfa.privacy.accountant.epsilon` does."""
         return accountant.epsilon([(self.release(noise_multiplier), self.steps)], **self._how())
 
     def within(self, target_epsilon: float) -> Guarantee:
-        """The guarantee with the smallest noise that satisfies a target.
+        """The guarantee with the smallest noise for which epsilon is at most a target.
 
-        Raises as `nfa.privacy.accountant.calibrate`.
+        Raises as `nfa.privacy.accountant.calibrate` does.
         """
         return accountant.calibrate(
             target_epsilon=target_epsilon,
@@ -114,7 +114,7 @@ class CountedRun:
         return {name: getattr(self, name) for name in names}
 
     def by_renyi(self, release: Mechanism, **change: Any) -> Guarantee:
-        """The guarantee by Renyi divergences, optionally by another bound or conversion, without a warning."""
+        """The guarantee by Renyi divergences, without a warning. ``change`` can name another bound or conversion."""
         how = {name: getattr(self, name) for name in ("delta", "bound", "conversion", "orders")}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", rdp.OrderAtGridEnd)
@@ -122,23 +122,24 @@ class CountedRun:
             return accountant.renyi([(release, self.steps)], steps_per_epoch=per_epoch, **how | change)
 
     def by_losses(self, release: Mechanism) -> Guarantee | str:
-        """The guarantee of these steps by privacy losses, or a sentence that explains why they prove nothing."""
+        """The guarantee by privacy losses, or a sentence that explains why privacy losses prove no epsilon."""
         try:
             spent, per_epoch = [(release, self.steps)], self._steps_of_epoch(release.sampling)
             return privacy_losses(spent, delta=self.delta, steps_per_epoch=per_epoch)
         except Unresolved as unresolved:
             return str(unresolved)
-        except NoGuarantee as refusal:  # a named bound can hold although no theorem covers the sampling
+        except NoGuarantee as refusal:  # this can happen if a bound is named, but no theorem covers the sampling
             return refusal.why
 
     def in_renyi_orders(self, g: Guarantee) -> Guarantee:
-        """The given guarantee, or for privacy losses, the guarantee by Renyi divergences with the same noise."""
+        """The guarantee by Renyi divergences with the noise of g. If g is by Renyi divergences, the result is g."""
         return self.by_renyi(self.release(_noise(g))) if g.conversion == PLD else g
 
     def explain(self, g: Guarantee) -> dict[str, Any]:
-        """The derivation of a guarantee of this run, and the results for other choices.
+        """The derivation of a guarantee of this run, and the guarantees with other bounds, conversions and settings.
 
-        The curve, the choices and the other settings use Renyi divergences, because these have a formula for one step.
+        The curve, the choices and the other settings use Renyi divergences, because a Renyi curve has a formula for one
+        step.
         """
         r = self.in_renyi_orders(g)
         losses = g if g.conversion == PLD else self.by_losses(self.release(_noise(g)))
@@ -156,7 +157,7 @@ class CountedRun:
         }
 
     def _chance(self, g: Guarantee) -> str:
-        """A text about how often a record is used, and whether the sampling lowers epsilon."""
+        """A text about the number of uses of a record, and whether the sampling decreases epsilon."""
         sampler = SAMPLERS[self.sampling]
         if sampler.all_records:
             return f"Each of the {g.steps} steps uses every record, so no sampling lowers epsilon."
@@ -176,7 +177,7 @@ class CountedRun:
         )
 
     def curve(self, g: Guarantee) -> list[dict[str, float]]:
-        """The Renyi curve at some orders near the best: one step, all uses, the conversion's term, and epsilon."""
+        """The Renyi curve at orders near the best: of one step, of all uses, the conversion's term, and epsilon."""
         if g.order is None:
             return []
         release = self.release(_noise(g))
@@ -205,8 +206,9 @@ class CountedRun:
     def choices(self, g: Guarantee, losses: Guarantee | str) -> list[dict[str, Any]]:
         """The rows of choices, from no amplification by sampling to the smallest proved epsilon.
 
-        Each row adds one choice, and has its epsilon and its gain ``saves``. The row of the given guarantee is marked
-        ``asked``. ``saves`` is None in the first row, and if the epsilon of the previous row is infinite.
+        Each row adds one choice, such as a better conversion. It has the epsilon and, as ``saves``, the difference from
+        the epsilon of the previous row. The row of the given guarantee is marked ``asked``. ``saves`` is None in the
+        first row, and if the epsilon of the previous row is infinite.
         """
         release = self.release(_noise(g))
         base, first = theorems.base_bound(release), theorems.choose(release, self.bound)
@@ -249,11 +251,11 @@ class CountedRun:
         return rows
 
     def settings(self, g: Guarantee) -> list[dict[str, Any]]:
-        """The same computation under every scheme and adjacency: the epsilon and its bound, or the refusal.
+        """The epsilon and its bound, or the refusal, of this run under every scheme and adjacency.
 
-        ``epsilon`` is for the same noise multiplier. ``epsilon_rescaled`` is for the same noise: we assume that a
-        replaced record moves the release twice as far as a record that is added or zeroed out. It is None if both
-        numbers are equal or if there is no such factor.
+        ``epsilon`` is for the same noise multiplier. ``epsilon_rescaled`` is for the same noise. For this conversion,
+        we assume that a replaced record changes the release twice as much as a record that is added or zeroed out.
+        ``epsilon_rescaled`` is None if it equals ``epsilon``, or if `RESCALED` has no factor.
         """
         rows = []
         for sampling in (self.sampling,) if self.sampling in ALL_RECORDS else SCHEMES:
@@ -279,7 +281,7 @@ class CountedRun:
         return self.by_renyi(release, bound=None, orders=None)
 
     def _tight(self, g: Guarantee, found: Guarantee | str) -> dict[str, Any]:
-        """The epsilon from privacy losses, its lower bound, and the epsilon if the sum of the losses were Gaussian."""
+        """The epsilon by privacy losses, its lower bound, and the epsilon if the sum of the losses were Gaussian."""
         if isinstance(found, str):
             return {"epsilon": None, "at_least": None, "gaussian_limit": None, "says": found}
         return {
@@ -293,7 +295,7 @@ class CountedRun:
 
 
 def least_says(g: Guarantee) -> str:
-    """The meaning of the lower bound from composed privacy losses."""
+    """Words for the meaning of the lower bound on epsilon from privacy losses."""
     if g.adjacency in theorems.COVERAGE[g.sampling].attained:
         return "no proof can give less than"
     return "an exact computation with the same theorem gives at least"
@@ -309,7 +311,7 @@ def bound_says(g: Guarantee) -> str:
 
 
 def _noise(g: Guarantee) -> float:
-    assert g.noise_multiplier is not None  # all steps have the same mechanism
+    assert g.noise_multiplier is not None  # it exists, because all steps have the same mechanism
     return g.noise_multiplier
 
 

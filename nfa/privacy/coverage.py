@@ -1,8 +1,8 @@
-"""The declaration of a theorem: the cases that it covers, its curve, and its formula in words.
+"""Classes that declare a theorem: the covered cases, the Renyi curve, and the formula as text.
 
 A module of `nfa.privacy` that a sampler names (see `nfa.sampling.Sampler`) has a tuple COVERAGE, with a `Coverage` for
-each scheme that its theorems cover. `nfa.privacy.theorems` collects them. The accountants, the refusals and the output
-of `nfa epsilon --explain` follow from them.
+each scheme that its theorems cover. `nfa.privacy.theorems` collects these declarations. The accountants, the refusals
+and the output of `nfa epsilon --explain` use them.
 """
 
 import math
@@ -27,12 +27,12 @@ class Bound:
     Parameters
     ----------
     id : str, ledger id
-    samplings, adjacencies, laws : tuples of the covered names
+    samplings, adjacencies, laws : tuples with the names that the theorem covers
     integers : whether the theorem needs integer orders
     says : str, one sentence about the theorem
-    curve : function (release, orders (k,)) -> nats (k,), the bound as stated; inf where it gives no bound
-    formula : lines with the equation for a terminal. C(a, l) are binomial coefficients
-    finer : str, id of a bound with the same curve at more orders. It is used if no bound is named
+    curve : function (release, orders (k,)) -> nats (k,), the bound as stated; inf at orders without a bound
+    formula : lines with the equation for a terminal, where C(a, l) is a binomial coefficient
+    finer : str, id of a bound with the same curve at more orders, which replaces this bound if no bound is named
     """
 
     id: str
@@ -47,7 +47,7 @@ class Bound:
 
     @property
     def amplifies(self) -> bool:
-        """Whether the bound uses the sampling. Otherwise every use of a record counts in full."""
+        """Whether the bound uses the sampling. A bound that does not use it counts every use of a record in full."""
         return self.samplings != SCHEMES
 
 
@@ -76,18 +76,18 @@ class Coverage:
     ----------
     sampling : the scheme
     in_full : the adjacencies under which every use of a record may be counted in full, as without sampling. There are
-        two conditions. A record is at most once in a batch, and the batches of the other records do not depend on this
-        record
+        two conditions. A record is at most once in a batch. Which other records are in the batch does not depend on
+        this record
     bounds : the theorems that use the sampling. The first bound that covers a release is the default for tables and
-        figures of the papers. At every order, this bound is at most as large as the later bounds
+        figures of the papers. At every order, the first bound is at most as large as the later bounds
     pure : the theorems on pure differential privacy that use the sampling, at most one for each adjacency
     refused : {adjacency: (ledger id, reason)}, the cases in which no epsilon is computed unless a bound is named. If
-        the adjacency is in `in_full`, you can name the bound without sampling. Its id replaces ``{base}`` in the
-        reason. If the adjacency is not in `in_full`, no epsilon is ever computed
-    attained : the adjacencies under which some neighbours attain the dominating pairs, so that the epsilon of these
-        pairs is the best possible
+        the adjacency is in `in_full`, you can name the bound without sampling, whose id replaces ``{base}`` in the
+        reason. If the adjacency is not in `in_full`, no epsilon is computed in any case
+    attained : the adjacencies under which some neighbours attain the dominating pairs, so that no smaller epsilon can
+        be proved
     pairs : function (release, law) -> the dominating pairs of one step under the release's adjacency, or None if no
-        theorem uses the sampling. `law` computes the profile of the noise from a noise multiplier
+        theorem uses the sampling. `law` is a function from a noise multiplier to the profile of the noise
 
     Raises
     ------
@@ -124,7 +124,7 @@ def unsampled(release: Release) -> tuple[Callable[[np.ndarray], np.ndarray], flo
     check_noise(z)
     if release.law == "gaussian":
         return lambda orders: rdp.gaussian(orders, noise_multiplier=z), math.inf
-    scale = z / math.sqrt(2)  # a Laplace law of scale b has standard deviation b sqrt(2)
+    scale = z / math.sqrt(2)  # a Laplace law of scale b has the standard deviation b sqrt(2)
     return lambda orders: rdp.laplace(orders, scale=scale), 1 / scale
 
 

@@ -1,8 +1,8 @@
-"""Divergences of two laws by their definitions: hockey-stick, total variation and Renyi divergences.
+"""Hockey-stick divergences, total variation and Renyi divergences of two laws, computed from their definitions.
 
-The module has functions for discrete laws and, by quadrature, for densities on the real line. There is no total
-variation of densities. `nfa.privacy.gaussians` has closed forms for Gaussian laws. Renyi divergences are in nats. A
-hockey-stick divergence is the delta of (epsilon, delta).
+The module has functions for discrete laws and, by quadrature, for densities on the real line. It has no function for
+the total variation of densities. `nfa.privacy.gaussians` has closed forms for Gaussian laws. Renyi divergences are in
+nats. A hockey-stick divergence of neighbours is the delta of (epsilon, delta)-differential privacy.
 """
 
 import itertools
@@ -18,7 +18,7 @@ LogDensity = Callable[[float], float]
 
 
 def hockey_stick(p: np.ndarray, q: np.ndarray, *, epsilon: float) -> float:
-    r"""Hockey-stick divergence of two discrete laws: the smallest delta for which P is within (epsilon, delta) of Q.
+    r"""Hockey-stick divergence of two discrete laws: the smallest delta with P(E) <= e^epsilon Q(E) + delta for all E.
 
     .. math:: H_{e^\epsilon}(P \| Q) = \sum_k (p_k - e^\epsilon q_k)_+
 
@@ -46,7 +46,8 @@ def hockey_stick(p: np.ndarray, q: np.ndarray, *, epsilon: float) -> float:
     p, q = _laws(p, q)
     require.at_least(0, epsilon=epsilon)
     with np.errstate(over="ignore"):
-        scaled = np.multiply(np.exp(epsilon), q, where=q > 0, out=np.zeros_like(q))  # 0 also for an infinite factor
+        # 0 if q is 0, also if e^epsilon is infinite.
+        scaled = np.multiply(np.exp(epsilon), q, where=q > 0, out=np.zeros_like(q))
     return float(np.clip(np.maximum(p - scaled, 0).sum(), 0, 1))
 
 
@@ -65,7 +66,7 @@ def hockey_stick_density(
 
     Returns
     -------
-    delta : float in [0, 1], to an absolute error of about 1e-10
+    delta : float in [0, 1], with an absolute error of about 1e-10
 
     Raises
     ------
@@ -91,7 +92,7 @@ def hockey_stick_density(
     crossings = [
         optimize.brentq(side, *probes[i : i + 2], xtol=1e-14, rtol=1e-14)
         for i in np.flatnonzero(signs[1:] * signs[:-1] < 0)
-    ]  # the integrand has a kink where the excess begins or ends
+    ]  # the integrand has a kink where the excess changes its sign
     return min(1.0, _integral(excess, lower, upper, kinks=crossings))
 
 
@@ -174,7 +175,7 @@ def renyi_density(
 
     Returns
     -------
-    divergence : float >= 0; inf if P has mass where Q has none, or if the integrand does not fall towards an end
+    divergence : float >= 0; inf if P has mass where Q has none, or if the integrand does not decrease towards an end
 
     Raises
     ------
@@ -182,7 +183,8 @@ def renyi_density(
 
     Notes
     -----
-    An infinite range is tested up to 2^40. Give finite bounds if the densities are far from 0.
+    In an infinite range, the integrand is evaluated up to |x| = 2^40. Give finite bounds if the densities are far from
+    0.
 
     Examples
     --------
@@ -205,8 +207,8 @@ def renyi_density(
         raise ValueError("a log density must not be NaN within the range of the distribution")
     if math.inf in values:
         return math.inf
-    # Far from 0, the exponent is a small difference of huge numbers. So the ends of the range are tested at points with
-    # negligible rounding errors.
+    # Far from 0, the exponent is a small difference of huge numbers. So we test the ends of the range only at points at
+    # which the rounding errors are negligible.
     sizes = np.array(
         [abs(log_p(x)) + abs(log_q(x)) if v > -math.inf else 0.0 for x, v in zip(probes, values, strict=True)]
     )
@@ -228,7 +230,7 @@ def check_order(alpha: float, *, finite_for: str | None = None) -> None:
 
 
 def check_laws(**laws: np.ndarray) -> None:
-    """Raise ValueError unless each array contains probabilities of outcomes, >= 0 and with sum 1."""
+    """Raise ValueError unless each array contains probabilities, which are >= 0 and add up to 1."""
     for name, law in laws.items():
         if not ((law >= 0).all() and abs(law.sum() - 1) <= 1e-9):
             raise ValueError(f"{name} must hold probabilities that add up to 1, got the sum {law.sum()}")

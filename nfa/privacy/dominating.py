@@ -1,12 +1,12 @@
-r"""Dominating pairs: pairs of laws that bound the laws of all neighbours. Each pair is represented by its profile.
+r"""Dominating pairs: pairs of laws with hockey-stick divergences at least as large as those of all neighbours.
 
-The profile of a pair (P, Q) is its hockey-stick divergence
+We represent a pair (P, Q) by its profile, which is its hockey-stick divergence
 
 .. math:: H_{e^\epsilon}(P \| Q) = \int \max(dP - e^\epsilon dQ, 0),
 
-which is the delta for this epsilon. Suppose that in each step, no two neighbours have a larger profile than the pair.
-Then in all steps together, no two neighbours have a larger profile than the composed pair. This holds even if a step
-depends on the results of earlier steps. [zhu2022:compose]
+which is the delta for this epsilon, as a function of epsilon. Suppose that in each step, no two neighbours have a
+larger profile than the pair of this step. Then for all steps together, no two neighbours have a larger profile than the
+composed pair. This holds even if a step depends on the results of earlier steps. [zhu2022:compose]
 """
 
 import math
@@ -17,21 +17,21 @@ import numpy as np
 from scipy import special
 
 Values = tuple[np.ndarray, np.ndarray, np.ndarray]
-# Epsilons >= 0 (k,) -> three arrays (k,): lower bounds of the hockey-stick divergences, upper bounds, and Q(L >=
-# epsilon). The third array is the probability under Q that P is at least e^epsilon times as likely. It is minus the
-# derivative of the profile with respect to e^epsilon.
+# A function from epsilons >= 0 (k,) to three arrays (k,): lower bounds of the hockey-stick divergences, upper bounds,
+# and Q(L >= epsilon). The third array is the probability under Q of outcomes that are at least e^epsilon times as
+# likely under P. It is minus the derivative of the profile with respect to e^epsilon.
 Profile = Callable[[np.ndarray], Values]
-ROUNDING = 1e-11  # relative; larger than the error of the formula of a law
+ROUNDING = 1e-11  # relative margin, which is larger than the error of the formulas below
 ULP = 2.0**-50
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 
 
 @dataclass(frozen=True)
 class DominatingPair:
-    r"""A dominating pair (P, Q), represented by its profile and the profile of (Q, P), both at epsilons >= 0.
+    r"""A dominating pair (P, Q), represented by its profile and the profile of (Q, P), at epsilons >= 0.
 
-    For negative epsilons, the exchanged pair gives the profile, :math:`H_{e^{-\epsilon}}(P \| Q) = 1 - e^{-\epsilon} +
-    e^{-\epsilon} H_{e^\epsilon}(Q \| P)`.
+    For negative epsilons, the profile follows from that of the exchanged pair: :math:`H_{e^{-\epsilon}}(P \| Q) = 1 -
+    e^{-\epsilon} + e^{-\epsilon} H_{e^\epsilon}(Q \| P)`.
 
     Parameters
     ----------
@@ -49,12 +49,12 @@ class DominatingPair:
 
 
 def gaussian(noise_multiplier: float) -> Profile:
-    r"""The profile of N(1/z, 1) from N(0, 1), one release with Gaussian noise.
+    r"""The profile of the pair N(1/z, 1), N(0, 1), which is one release with Gaussian noise.
 
     .. math:: H = \varphi(t)\,(R(t) - R(t + \mu)) = \varphi(t) \int_t^{t + \mu} (1 - s R(s))\, ds, \qquad
               t = \epsilon z - \frac{1}{2 z}, \quad \mu = \frac{1}{z}
 
-    with the density phi and the Mills ratio R(s) = Phi(-s) / phi(s), so that nothing cancels.
+    with the normal density phi and the Mills ratio R(s) = Phi(-s) / phi(s). In this form, no large terms cancel.
     """
     mu = 1 / noise_multiplier
 
@@ -76,7 +76,7 @@ def _mills(s: np.ndarray) -> np.ndarray:
 
 
 def _mills_falls(s: np.ndarray) -> np.ndarray:
-    """1 - s R(s). For s >= 40 it uses the first terms of the asymptotic series 1/s^2 - 3/s^4 + 15/s^6 - ..."""
+    """1 - s R(s). For s >= 40, we use the first terms of the asymptotic series 1/s^2 - 3/s^4 + 15/s^6 - ..."""
     far = 1 / np.square(np.maximum(s, 40.0))
     series = far * (1 - far * (3 - far * (15 - far * (105 - far * 945))))
     return np.where(s < 40, 1 - s * _mills(s), series)
@@ -109,12 +109,12 @@ def _outward(values: np.ndarray, above: np.ndarray) -> Values:
 
 
 def in_full(profile: Profile) -> tuple[DominatingPair, ...]:
-    """The pair for a use that counts in full. A law and its shift have the same profile as the exchanged pair."""
+    """The pair for a use that counts in full, if the profile of a law and its shift does not depend on their order."""
     return (DominatingPair(profile, profile),)
 
 
 def poisson(profile: Profile, q: float) -> tuple[DominatingPair, ...]:
-    r"""The pairs for a record that is drawn with probability q: ((1 - q) Q + q P, Q), and the exchanged pair.
+    r"""The pairs for a record that is in a batch with probability q: ((1 - q) Q + q P, Q), and the exchanged pair.
 
     .. math:: H_{e^\epsilon}((1 - q) Q + q P \| Q) = q H_a(P \| Q), \qquad a = 1 + \frac{e^\epsilon - 1}{q}
 
@@ -123,7 +123,7 @@ def poisson(profile: Profile, q: float) -> tuple[DominatingPair, ...]:
     """
 
     def without_it(epsilons: np.ndarray) -> Values:
-        # c cancels if it is far below q, and is negative from e^epsilon = 1 / (1 - q) on.
+        # If c is far below q, its terms cancel. c is negative if e^epsilon > 1 / (1 - q).
         c, off = q - (1 - q) * np.expm1(np.minimum(epsilons, 700.0)), 4 * ULP * q
         low, (_, high, above) = at(epsilons, c - off)[0], at(epsilons, c + off)
         return low, high, above
@@ -142,7 +142,9 @@ def poisson(profile: Profile, q: float) -> tuple[DominatingPair, ...]:
 
 
 def without_replacement(profile: Profile, q: float) -> tuple[DominatingPair, ...]:
-    r"""The pair for a batch of a fixed size, in both orders: q H_a(P || Q) with a = 1 + (e^epsilon - 1) / q.
+    r"""The pair for a batch of a fixed size. Its profile is q H_a(P || Q) with a = 1 + (e^epsilon - 1) / q.
+
+    The profile of the exchanged pair is the same.
 
     The given profile must dominate the laws of any two batches that differ in one record.
     """

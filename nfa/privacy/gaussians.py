@@ -1,4 +1,4 @@
-"""Divergences of Gaussian laws in closed form: the delta of one release, and finite or infinite Renyi divergences."""
+"""Divergences of Gaussian laws in closed form: the delta of one release, and Renyi divergences."""
 
 import math
 
@@ -9,8 +9,8 @@ from nfa import require
 from nfa.privacy.divergences import check_order
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
-RANK_TOLERANCE = 4e-15  # times k. After scaling Q to unit variances, a smaller variance of a direction counts as 0
-ROUNDING = 1e-12  # relative; larger than the error of `hockey_stick_gaussian`
+RANK_TOLERANCE = 4e-15  # after scaling Q to unit variances, a variance below RANK_TOLERANCE k counts as 0
+ROUNDING = 1e-12  # relative margin, which is larger than the error of `hockey_stick_gaussian`
 
 
 def hockey_stick_gaussian(*, epsilon: float, noise_multiplier: float) -> float:
@@ -45,14 +45,14 @@ def hockey_stick_gaussian(*, epsilon: float, noise_multiplier: float) -> float:
     check_noise(noise_multiplier)
     z = float(noise_multiplier)
     above, below = 0.5 / z - epsilon * z, -0.5 / z - epsilon * z
-    if above > 0 and epsilon < 1:  # subtract Phi(above) and Phi(below) first, because both are about 1/2 if z is large
+    if above > 0 and epsilon < 1:  # if z is large, Phi(above) and Phi(below) are about 1/2, so we subtract them first
         between = 0.5 * (special.erf(above / math.sqrt(2)) - special.erf(below / math.sqrt(2)))
         return float(between - math.expm1(epsilon) * special.ndtr(below))
     if above > 0:
         return float(special.ndtr(above) - math.exp(epsilon + special.log_ndtr(below)))
-    # Both terms share the factor phi(above). It is factored out so that the terms do not underflow before the
-    # subtraction.
-    if z < 100 or above < -40:  # the difference keeps all but three digits, or delta is 0
+    # The two terms have the common factor phi(above). We subtract the terms without this factor, because with the
+    # factor they could underflow.
+    if z < 100 or above < -40:  # the difference loses at most three digits, or delta is 0
         tails = special.erfcx(-above / math.sqrt(2)) - special.erfcx(-below / math.sqrt(2))
         return float(0.5 * math.exp(-0.5 * above * above) * max(tails, 0))
     return math.exp(-0.5 * above * above + log_mills_drop(-above, 1 / z)) / math.sqrt(2 * math.pi)
@@ -63,7 +63,7 @@ def log_mills_drop(t: float, mu: float) -> float:
 
     .. math:: R(t) - R(t + \mu) = \int_t^{t + \mu} (1 - s R(s))\, ds
     """
-    if mu > max(1.0, t):  # the two values differ so much that nothing cancels
+    if mu > max(1.0, t):  # the two values differ so much that the difference loses no digits
         return math.log(_mills(t) - _mills(t + mu))
     s = t + mu / 2 * (1 + _NODES)
     return math.log(mu) + math.log(float(_WEIGHTS @ _mills_falls(s)) / 2)
@@ -75,7 +75,7 @@ def _mills(s):
 
 
 def _mills_falls(s: np.ndarray) -> np.ndarray:
-    """1 - s R(s) for s >= 0. For s >= 3, it uses the continued fraction R(s) = 1 / (s + 1 / (s + 2 / (s + ...)))."""
+    """1 - s R(s) for s >= 0. For s >= 3, we use the continued fraction R(s) = 1 / (s + 1 / (s + 2 / (s + ...)))."""
     far = np.maximum(s, 3.0)
     tail = np.zeros_like(far)
     for k in range(60, 0, -1):
@@ -97,7 +97,8 @@ def epsilon_gaussian(*, delta: float, noise_multiplier: float) -> float:
 
     Returns
     -------
-    epsilon : float >= 0, rounded up by a few units in its last place and by the effect of a relative 2e-12 of delta
+    epsilon : float >= 0, rounded up by a few units in its last place, and by the effect of a relative error of 2e-12 in
+        delta
 
     Raises
     ------
@@ -113,13 +114,15 @@ def epsilon_gaussian(*, delta: float, noise_multiplier: float) -> float:
     within = delta * (1 - ROUNDING)
     if hockey_stick_gaussian(epsilon=0, noise_multiplier=noise_multiplier) <= within:
         return 0.0
-    # delta(epsilon) <= Phi(mu / 2 - epsilon / mu), and Phi(-t) <= exp(-t^2 / 2), so `high` always suffices.
+    # delta(epsilon) <= Phi(mu / 2 - epsilon / mu), and Phi(-t) <= exp(-t^2 / 2). So the epsilon `high` is always
+    # enough.
     low, high = 0.0, 0.5 / noise_multiplier / noise_multiplier + math.sqrt(-2 * math.log(delta)) / noise_multiplier
     if high == math.inf:
         return math.inf
-    if noise_multiplier < 1e-6:  # the exact delta loses its digits; the error of `high` is at most a factor of 1e-5
+    # The formula for delta loses its digits, and the relative error of `high` is at most 1e-5.
+    if noise_multiplier < 1e-6:
         return high
-    for _ in range(2000):  # bisection: 50 times if epsilon is of the size of `high`, more if it is far below
+    for _ in range(2000):  # about 50 bisections if epsilon is of the size of `high`, and more if epsilon is far smaller
         middle = (low + high) / 2
         if not low + 2 * np.finfo(float).eps * high < middle < high:
             break
@@ -156,13 +159,15 @@ def renyi_gaussian(mean_p, cov_p, mean_q, cov_q, *, alpha: float) -> float:
 
     Notes
     -----
-    The formula is stated for regular covariances. Singular covariances must pass a support test. Every direction
-    without variance under Q must have no variance under P and no shift, and vice versa. Otherwise the divergence is
-    infinite. Directions are compared after scaling Q to unit variances, with the tolerance `RANK_TOLERANCE`.
+    The formula is for regular covariances. If a covariance is singular, the two laws must have the same support. So
+    every direction without variance under Q must have no variance under P and no shift, and vice versa. Otherwise the
+    divergence is infinite. Directions are compared after scaling Q to unit variances, with the tolerance
+    `RANK_TOLERANCE`.
 
     Examples
     --------
-    If both covariances are equal, the divergence is alpha d^T S^{-1} d / 2. Here it is 2 (1 + 4 / 4) / 2.
+    If the covariances are equal, the divergence is alpha d^T S^{-1} d / 2. In the first example, it is 2 (1 + 4 / 4) /
+    2.
 
     >>> renyi_gaussian([1.0, 2.0], np.diag([1.0, 4.0]), [0.0, 0.0], np.diag([1.0, 4.0]), alpha=2)
     2.0
@@ -179,7 +184,7 @@ def renyi_gaussian(mean_p, cov_p, mean_q, cov_q, *, alpha: float) -> float:
         return 0.0
     S_star = alpha * S_q + (1 - alpha) * S_p
     rounding = 8 * len(d) * np.finfo(float).eps * (alpha * np.linalg.norm(S_q) + (alpha - 1) * np.linalg.norm(S_p))
-    if np.linalg.eigvalsh(S_star)[0] <= rounding:  # a matrix that is not clearly positive definite
+    if np.linalg.eigvalsh(S_star)[0] <= rounding:  # S_* is not positive definite, up to rounding
         return math.inf
     root = np.linalg.cholesky(S_star)
     shift = linalg.solve_triangular(root, d, lower=True)  # S_*^{-1/2} d   (k,)
@@ -189,7 +194,7 @@ def renyi_gaussian(mean_p, cov_p, mean_q, cov_q, *, alpha: float) -> float:
 
 
 def critical_order(cov_p, cov_q) -> float:
-    r"""The order from which the Renyi divergence of two Gaussians is infinite.
+    r"""The smallest order for which the Renyi divergence of two Gaussians is infinite.
 
     .. math:: \alpha_c = 1 / (1 - \lambda_{\min}) \text{ if } \lambda_{\min} < 1, \text{ else } \infty,
               \qquad S_q v = \lambda S_p v
@@ -202,7 +207,7 @@ def critical_order(cov_p, cov_q) -> float:
 
     Returns
     -------
-    order : float > 1; the divergence is finite below this order and infinite from this order on
+    order : float > 1; the divergence is finite below this order, and infinite at this order and above it
 
     Raises
     ------
@@ -256,7 +261,7 @@ def _gaussians(mean_p, cov_p, mean_q, cov_q) -> tuple[np.ndarray, np.ndarray, np
 
 
 def _common_support(d, S_p, S_q) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """d, S_p, S_q in coordinates of the affine subspace of both laws; None if the subspaces differ."""
+    """d, S_p, S_q in coordinates of the common affine subspace of the two laws; None if their subspaces differ."""
     live = S_q.diagonal() > 0
     if (S_p.diagonal()[~live] > 0).any() or (d[~live] != 0).any():
         return None
@@ -279,7 +284,7 @@ def _common_support(d, S_p, S_q) -> tuple[np.ndarray, np.ndarray, np.ndarray] | 
         return None
     if not flat.all():
         d, S_p, S_q = axes.T @ d, axes.T @ S_p @ axes, axes.T @ S_q @ axes
-    # On the subspace of Q, a direction in which P has no variance makes P singular to Q.
+    # If P has no variance in a direction of the subspace of Q, P is singular to Q.
     if np.linalg.matrix_rank(S_p, hermitian=True) < len(S_p):
         return None
     return d, S_p, S_q

@@ -1,8 +1,8 @@
 """The theorems that do not use the sampling, so that every use of a record counts in full.
 
-They hold for batches of all records, for shuffled epochs, and for random batches of any scheme if its `Coverage` says
-so. The reason is that e^{(alpha - 1) D_alpha} is jointly convex. Given the batches, the two laws are equal, or they are
-the laws of neighbours.
+These theorems hold for batches of all records, for shuffled epochs, and for random batches if the `Coverage` of the
+scheme declares it. The reason is that e^{(alpha - 1) D_alpha} is jointly convex. Given the batches, the laws of the
+release on two neighbours are equal, or they are the laws of a release on neighbouring batches.
 """
 
 from nfa.mechanism import ADJACENCIES
@@ -36,7 +36,7 @@ IN_FULL = (
 # Source: [ours:zero-out]
 COVERAGE = (
     Coverage(sampling=Full.scheme, in_full=ADJACENCIES, refused={}, attained=ADJACENCIES),
-    # Adding a record changes n. For a scheme with batches of a fixed size, n changes every batch.
+    # Adding a record changes n. If the batches have a fixed size, n affects every batch.
     Coverage(
         sampling=EpochPartition.scheme,
         in_full=("replace-one", "zero-out", "replace-label"),

@@ -1,16 +1,17 @@
-r"""Epsilon by privacy loss distributions: the epsilon of composed dominating pairs, bounded from both sides.
+r"""Epsilon by privacy loss distributions: a lower and an upper bound on the epsilon of composed dominating pairs.
 
-The privacy loss of a pair (P, Q) is L = log(dP / dQ) at an outcome drawn from P. The losses of the steps
-add up. One step, and the sum L of the losses of all steps, have the delta
+The privacy loss of a pair (P, Q) is L = log(dP / dQ) at an outcome drawn from P. The losses of the steps add up. For
+one step, and for the sum L of the losses of all steps, delta is
 
 .. math:: \delta(\epsilon) = \mathbb E\, \max(1 - e^{\epsilon - L}, 0).
 
-1. `split` puts a loss on a grid. Each outcome between two grid points becomes two outcomes, one on each point. An
-   observer learns more from them, so delta rises. `merge` joins outcomes until they are on the grid, so delta falls.
+1. `split` puts a loss on a grid. It splits each outcome between two grid points into two outcomes, one on each point.
+   An observer of these outcomes learns more, so delta increases. `merge` joins outcomes until they are on the grid, so
+   delta decreases.
 2. `compose` adds the losses of all steps by a Fourier transform. It bounds the mass outside its window and the rounding
    of the transform.
-3. `bounds` solves for epsilon, on finer and finer grids, until the two bounds are close. If they are not close on the
-   finest grid, it searches again with other choices.
+3. `bounds` solves for epsilon, on finer and finer grids, until the two bounds are close. If the bounds are not close on
+   the finest grid, `bounds` searches a second time, with another tilt, larger windows and another grid.
 """
 
 import math
@@ -25,16 +26,16 @@ from nfa import require
 from nfa.privacy.dominating import ROUNDING, DominatingPair, Profile, Values
 from nfa.privacy.rounding import down, up
 
-UNIT = 2.0**-53  # relative rounding of one operation
+UNIT = 2.0**-53  # relative rounding error of one operation
 OUTSIDE = 1e-9  # largest share of delta, or of a tilted law, outside a window
-FAR_OUTSIDE = 1e-12  # the same in the second search
-OFF = 1e-9  # relative; larger than the error of a derivative of a profile
-MOST_CELLS = 2**20  # of a grid; one composition with more cells takes seconds
-MORE_CELLS = 2**22  # the same in the second search, in which a composition may take seconds
-FINE = 2**14  # cells of a grid that is fine enough for a mean
-MOST_LOG = 700.0  # largest logarithm that fits into a float
-GAP, SMALL = 1.001, 5e-5  # the bounds are close if their ratio or their difference is at most this
-DIGITS = 12  # of a bound, rounded outward, because its last bits may differ between processors
+FAR_OUTSIDE = 1e-12  # the largest share in the second search
+OFF = 1e-9  # relative margin, which is larger than the error of the derivative of a profile
+MOST_CELLS = 2**20  # largest number of cells of a grid, because a composition with more cells takes seconds
+MORE_CELLS = 2**22  # largest number of cells in the second search, in which a composition may take seconds
+FINE = 2**14  # number of cells of a grid that is fine enough for a mean
+MOST_LOG = 700.0  # largest logarithm of a float
+GAP, SMALL = 1.001, 5e-5  # the bounds are close if their ratio is at most GAP or their difference is at most SMALL
+DIGITS = 12  # digits of a bound, which is rounded outward, because its last bits may differ between processors
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +45,8 @@ class Losses:
     Parameters
     ----------
     start : float, the first grid point
-    interval : float h > 0, distance between the points
-    masses : (k,) array >= 0, the probability under P of each grid point; their sum is at most 1
+    interval : float h > 0, distance between adjacent grid points
+    masses : (k,) array >= 0, the probabilities of the grid points under P, with a sum of at most 1
     infinite : float, the probability under P of an infinite loss
     """
 
@@ -74,13 +75,13 @@ class Losses:
 
 
 def split(pair: DominatingPair, start: float, h: float, cells: int) -> Losses:
-    r"""The loss after splitting each outcome between two grid points in two, one on each point.
+    r"""The loss after each outcome between two grid points is split into two outcomes, one on each point.
 
     .. math:: P(L' \ge \epsilon_{i + 1}) = \frac{\delta_i - e^{-h} \delta_{i + 1}}{1 - e^{-h}}
 
-    Its profile interpolates the values delta_i of the pair's profile at the grid points by chords in e^epsilon. The
-    pair's profile is convex in e^epsilon, so the chords are above it. A loss beyond the last point becomes infinite. A
-    loss below the first point rises to the first point.
+    Let delta_i be the values of the pair's profile at the grid points. The profile of the new loss interpolates these
+    values linearly in e^epsilon. The pair's profile is convex in e^epsilon, so the new profile is at least as large. A
+    loss beyond the last point becomes infinite. A loss below the first point is increased to the first point.
 
     Source: [doroshenko2022:connect]
     """
@@ -91,9 +92,11 @@ def split(pair: DominatingPair, start: float, h: float, cells: int) -> Losses:
     x = np.exp(points[:negative])
     last = -np.expm1(points[negative - 1]) + x[-1] * back_up[-1]  # the profile at the last point below 0
     up, down = np.append(last, forth_up), forth_down
-    above = (up[:-1] - math.exp(-h) * down) / -math.expm1(-h)  # P(L' >= point), points from 0 on
-    above = np.minimum(np.maximum.accumulate(above[::-1])[::-1], 1.0)  # monotone, except for rounding
-    below = x[:-1] * (back_down[1:] - back_up[:-1]) / -math.expm1(-h)  # P(L' < point), points below 0 but the first
+    above = (up[:-1] - math.exp(-h) * down) / -math.expm1(-h)  # P(L' >= point) for the points >= 0
+    # Without rounding, the values are monotone already.
+    above = np.minimum(np.maximum.accumulate(above[::-1])[::-1], 1.0)
+    # P(L' < point) for the points below 0, except the first.
+    below = x[:-1] * (back_down[1:] - back_up[:-1]) / -math.expm1(-h)
     below = np.clip(np.minimum.accumulate(below[::-1])[::-1], 0.0, 1 - above[0])
     below = np.concatenate([[0.0], below, [1 - above[0]]])
     infinite = float(forth_up[-1])
@@ -102,47 +105,52 @@ def split(pair: DominatingPair, start: float, h: float, cells: int) -> Losses:
 
 
 def merge(pair: DominatingPair, start: float, h: float, cells: int) -> Losses:
-    r"""A loss on the grid for a lower bound: the pair dominates this loss. `start` comes from `first_corner`.
+    r"""A loss on the grid for a lower bound. The pair dominates this loss. `first_corner` gives `start`.
 
-    Its profile has corners only at the grid points and is nowhere above the pair's profile. In each cell, the chord of
-    the profile forms a triangle with the tangents at the ends of the cell. A convex profile is below its chord by at
-    most the height of this triangle. So take the profile's values, and subtract from each value the larger height of
-    its two cells. The chords between the results are below the profile. Their greatest convex minorant is the profile
-    of a loss. In the first and the last cell, a tangent replaces the chord.
+    The profile of this loss has corners only at the grid points and is at most the pair's profile everywhere. In each
+    cell, the chord of the pair's profile forms a triangle with the tangents at the ends of the cell. The distance from
+    the convex profile to its chord is at most the height of this triangle. So take the values of the pair's profile at
+    the grid points, and subtract from each value the larger height of its two cells. The chords between the results are
+    below the profile. Their greatest convex minorant is the profile of a loss. In the first and the last cell, a
+    tangent replaces the chord.
     """
     points = start + h * np.arange(cells + 1)
     negative = int(np.searchsorted(points, 0.0))  # the points below 0
-    x, least = np.exp(points), np.maximum(-np.expm1(points), 0.0)  # no profile is below 1 - e^epsilon
+    x, least = np.exp(points), np.maximum(-np.expm1(points), 0.0)  # every profile is at least 1 - e^epsilon
     widths = np.diff(x)
     back, _, beyond = pair.backward(-points[:negative])
     forth, _, above = pair.forward(points[negative:])
     values = np.append(least[:negative] + x[:negative] * back, forth)
     tangents = np.append(-1 + back + beyond / x[:negative], -above)  # derivatives with respect to e^epsilon
     chords = np.diff(values) / widths
-    before = np.maximum(chords - tangents[:-1] + OFF * np.abs(tangents[:-1]), 0.0)  # chord minus tangent on its left
+    # The chord minus the tangent at its left end.
+    before = np.maximum(chords - tangents[:-1] + OFF * np.abs(tangents[:-1]), 0.0)
     after = np.maximum(tangents[1:] - chords + OFF * np.abs(tangents[1:]), 0.0)
     with np.errstate(invalid="ignore"):
         heights = np.nan_to_num(widths * before * after / (before + after))
     lowered = np.maximum(np.append(0.0, heights), np.append(heights, 0.0))
-    lowered[-2] = max(heights[-2], widths[-1] * after[-1])  # in the last cell, the tangent at its end
-    lowered[1] = heights[1]  # by the choice of the start, the first chord is the tangent at its end
+    # In the last cell, we use the tangent at the end of the cell.
+    lowered[-2] = max(heights[-2], widths[-1] * after[-1])
+    lowered[1] = heights[1]  # because of the choice of `start`, the first chord is the tangent at its right end
     values = values - 16 * ROUNDING * np.append(x[:negative] * back, forth) - 8 * UNIT * least - (1 + OFF) * lowered
     values[0], values[-1] = least[0], 0.0
-    low = values < least  # there and at the neighbouring points, the line of `least` is certainly below the profile
+    low = values < least  # at these points and at the neighbouring points, the line of `least` is a valid lower bound
     low[1:] |= low[:-1].copy()
     low[:-1] |= low[1:].copy()
     values[low] = least[low]
-    if low[negative - 1] and low[negative]:  # the line has its corner in this cell
+    if low[negative - 1] and low[negative]:  # the line max(1 - e^epsilon, 0) has its corner in this cell
         return Losses(start, h, np.zeros(len(x)), 0.0)
-    slopes = optimize.isotonic_regression(np.diff(values) / widths, weights=widths).x  # of the greatest convex minorant
+    # Derivatives of the greatest convex minorant.
+    slopes = optimize.isotonic_regression(np.diff(values) / widths, weights=widths).x
     masses = x * np.maximum(np.diff(slopes, prepend=-1.0, append=0.0), 0.0)
     return Losses(start, h, masses * (1 - 1e-12), 0.0)
 
 
 def first_corner(pair: DominatingPair, h: float, back: float, forth: float) -> float:
-    r"""The first grid point of `merge`. All smaller losses and all losses in the interval above it move to this point.
+    r"""The first grid point of `merge`. All smaller losses, and all losses in the first cell, move to this point.
 
-    The line 1 - e^epsilon and the tangent one interval above the point are below the profile. They meet at the point.
+    The line 1 - e^epsilon and the tangent one interval above the point are below the profile. The line and the tangent
+    meet at this point.
 
     Parameters
     ----------
@@ -157,7 +165,8 @@ def first_corner(pair: DominatingPair, h: float, back: float, forth: float) -> f
         at = min(epsilon + h, 700.0)
         if at < 0:
             (back_down,), _, (beyond,) = pair.backward(np.array([-at]))
-            # Both sides minus the line, divided by e^at. If no loss is below `at`, the tangent is the line.
+            # We subtract the line from both sides, and divide by e^at. If no loss is below `at`, the tangent is the
+            # line.
             return back_down > 0 and back_down >= (back_down + beyond * math.exp(-at)) * -math.expm1(-h)
         (value,), _, (above,) = pair.forward(np.array([at]))
         return value + above * math.exp(at) * -math.expm1(-h) >= -math.expm1(epsilon)
@@ -172,12 +181,12 @@ def first_corner(pair: DominatingPair, h: float, back: float, forth: float) -> f
 
 @dataclass(frozen=True)
 class Tail:
-    """Chernoff's bound for a sum of losses S: log E e^{lam S}, and the range of S."""
+    """Chernoff's bound for a sum S of losses, from log E e^{lam S} and the range of S."""
 
     parts: Sequence[tuple[Losses, int]]
 
     def log_moment(self, lam: float) -> float:
-        """log E e^{lam S}, without infinite losses."""
+        """log E e^{lam S}, where infinite losses are left out."""
         return sum(uses * losses.tilted(lam)[1] for losses, uses in self.parts)
 
     def scale(self) -> float:
@@ -190,10 +199,11 @@ class Tail:
         return math.sqrt(variance)
 
     def farthest(self, log_share: float, lam: float = 0.0, side: int = 1) -> tuple[float, float]:
-        """A point that the sum S exceeds with a probability of at most e^log_share, and the tilt of Chernoff's bound.
+        """A point that S exceeds with a probability of at most e^log_share, and the tilt of Chernoff's bound.
 
-        The law of S is tilted by e^{lam S}. If `side` is 1, the point is above the bulk of this law. If `side` is -1,
-        the point is below the bulk, and S is smaller than the point with this probability.
+        The law of S is tilted by e^{lam S}. If `side` is 1, the point is above most of the mass of this law. If `side`
+        is -1, the point is below most of the mass, and S is smaller than the point with a probability of at most
+        e^log_share.
         """
         at_lam, scale = self.log_moment(lam), math.sqrt(-2 * log_share) / self.scale()
 
@@ -224,43 +234,46 @@ def compose(
     guess: float | None = None,
     most_cells: int = MOST_CELLS,
 ) -> float:
-    r"""The epsilon of all steps at this delta, rounded up if `upper` is true and otherwise down.
+    r"""The epsilon of all steps at this delta. It is rounded up if `upper` is true, and otherwise down.
 
     .. math:: \delta(\epsilon) = K^T e^{-\lambda \epsilon} \sum_{s > \epsilon} P_\lambda(S = s)
               e^{-\lambda (s - \epsilon)} (1 - e^{\epsilon - s})
 
-    The masses of each loss are tilted by e^{lam L}. This moves the sums of interest to the bulk of the law P_lam. K is
-    the sum of the tilted masses. Fourier transforms compose the tilted laws in a window. If rounding hides epsilon, the
-    result is inf for an upper bound and 0 for a lower bound.
+    The masses of each loss are tilted by e^{lam L}. Then the sums of interest have most of the mass of the tilted law
+    P_lam. K is the sum of the tilted masses. Fourier transforms compose the tilted laws in a window. If the rounding
+    errors are too large to compute epsilon, the result is inf for an upper bound and 0 for a lower bound.
 
     Source: [higham2002:thm24.2]
 
     Parameters
     ----------
-    guess : float, approximately epsilon, in the second search. The tilt is then the best for this point. Without a
-        guess, it is the best for Chernoff's bound on epsilon, which can be far above epsilon if large losses are rare
+    guess : float, approximately epsilon, only in the second search. The tilt is then the best tilt for this point.
+        Without a guess, the tilt is the best for Chernoff's bound on epsilon. If large losses are rare, this bound can
+        be far above epsilon
     most_cells : int, the largest number of points of a window
 
     Notes
     -----
-    The result is valid for every tilt. For an upper bound, these terms are added to delta. For a lower bound, they are
-    subtracted:
+    The result is valid for every tilt. For an upper bound, the following error terms are added to delta. For a lower
+    bound, they are subtracted:
 
     - Rounding of the transforms. For N = 2^t points, the 2-norm of the error is at most t eta / (1 - t eta) times the
-      2-norm of the result. Here eta is 10 units of rounding, for twiddle factors with an error of up to 4 units
-      [higham2002:thm24.2]. The power of a value of size at most 1 has T times the error of the value, and each of its T
-      - 1 products adds a factor of 1 +- sqrt(5) units. With a guess, we also compute the bound of the next paragraph,
-      and use the smaller of both.
-    - Sums outside the window, which a cyclic transform moves into the window. Chernoff's bound limits their mass.
-    - Rounding of the masses, of their sum and of K^T. A factor covers these errors.
+      2-norm of the result. Here eta is 10 units of rounding, if the twiddle factors have an error of up to 4 units
+      [higham2002:thm24.2]. The T-th power of a value of size at most 1 has at most T times the error of the value. Each
+      of its T - 1 products has a relative error of at most sqrt(5) units. With a guess, we also compute the second
+      bound below, and use the smaller of the two bounds.
+    - Sums outside the window, which a cyclic transform moves into the window. Chernoff's inequality bounds the mass of
+    these sums.
+    - Rounding of the masses, of their sum and of K^T. We multiply by a factor that is larger than these errors.
 
-    The other bound on the rounding before the product. A transform is t stages. In each stage a value is the sum of two
-    values, each multiplied by a factor of size 1 with a relative error of at most eta. A mass reaches a coefficient on
-    one path only. So each coefficient of a law has an error of at most r = t eta / (1 - t eta). Let f_i be the computed
-    coefficients, one for each step. Replace the exact coefficients by the computed ones, one step after another. Each
-    of the T replacements changes the product by at most r prod_i (|f_i| + r) / min_i (|f_i| + r). QED. Parseval's
-    theorem gives the 2-norm of the error after the last transform. If the steps are many, this bound is smaller,
-    because most coefficients of the product are close to 0.
+    A second bound on the rounding before the product is as follows. A transform has t stages. In each stage, a value is
+    the sum of two values of the previous stage, each multiplied by a factor of size 1 with a relative error of at most
+    eta. Each mass contributes to a coefficient along only one path of these sums. So each coefficient of a law has an
+    error of at most r = t eta / (1 - t eta). Let f_i be the computed coefficients, one for each step. Replace the exact
+    coefficients by the computed ones, one step after another. Each of the T replacements changes the product by at most
+    r prod_i (|f_i| + r) / min_i (|f_i| + r). QED. Parseval's theorem gives the 2-norm of the error after the last
+    transform. For many steps, this second bound is smaller than the first one, because most coefficients of the product
+    are close to 0.
     """
     h, uses, tail = parts[0][0].interval, sum(count for _, count in parts), Tail(parts)
     unknown = math.inf if upper else 0.0
@@ -272,7 +285,7 @@ def compose(
     outside = OUTSIDE
     if guess is not None:
         lam, outside = tail.tilt_towards(guess), FAR_OUTSIDE
-    lam = min(lam, 0.5 / h)  # a steeper tilt would put its whole law on the last points
+    lam = min(lam, 0.5 / h)  # a larger tilt would move nearly all mass to the last points
     top = max(tail.farthest(math.log(outside * delta))[0], tail.farthest(math.log(outside), lam)[0])
     bottom = min(tail.farthest(math.log(outside), lam, side=-1)[0], near)
     origin = sum(count * losses.start for losses, count in parts)
@@ -298,7 +311,8 @@ def compose(
         furthest = max(furthest, abs(lam) * float(np.abs(losses.at).max()))
     law = np.maximum(np.roll(np.fft.irfft(product, N), -(first % N)), 0.0)
 
-    once = math.sqrt(N) * eta * norm  # error of the transforms before the product, T times the error of each
+    # Error of the transforms before the product, which is T times the error of each transform.
+    once = math.sqrt(N) * eta * norm
     if once > 1 or log_K - lam * near > MOST_LOG:
         return unknown
     error = eta * norm * math.exp(once) * 1.01
@@ -309,14 +323,16 @@ def compose(
     factor = UNIT * (uses * (4 * MOST_LOG + 4 * furthest) + 8 * abs(log_K) + 4 * N)
 
     s = origin + h * np.arange(first, first + N)
-    here = s > near - MOST_LOG / lam  # epsilon is at most `near`; far below it, the following values overflow
+    # Epsilon is at most `near`; for points far below `near`, the following values overflow.
+    here = s > near - MOST_LOG / lam
     s, law = s[here], law[here]
     with np.errstate(under="ignore"):
         scale = math.exp(log_K - lam * near)
         decay = np.exp(-lam * (s - near))
         weight = scale * law * decay  # P(S = s)
         A = np.cumsum(weight[::-1])[::-1]
-        at_most = float(s[max(int((A > delta).sum()) - 1, 0)])  # P(S >= s) <= delta from here on; epsilon is nearby
+        # P(S >= s) <= delta for all larger s, so epsilon is close to this point.
+        at_most = float(s[max(int((A > delta).sum()) - 1, 0)])
         here = s > at_most - MOST_LOG
         s, decay, weight, A = s[here], decay[here], weight[here], A[here]
         B = np.cumsum((weight * np.exp(at_most - s))[::-1])[::-1]
@@ -359,11 +375,11 @@ def bounds(
 
     Parameters
     ----------
-    spent : (pairs, uses) of each release. A release has one dominating pair, or two pairs for the two orders of the
-        neighbours. All releases must list the two orders in the same sequence
+    spent : (pairs, uses) of each release. A release has one dominating pair, or two pairs for the neighbours (D, D')
+        and (D', D). All releases must list the two pairs in the same order
     delta : float in (0, 1)
-    gap, small : the largest ratio and the largest difference of the two bounds. The search ends if one of the two
-        limits is satisfied, or if no grid reaches them
+    gap, small : the largest ratio and the largest difference of the two bounds. The search ends if one of these two
+        limits is satisfied, or if no grid can satisfy one of them
 
     Returns
     -------
@@ -375,20 +391,21 @@ def bounds(
 
     Notes
     -----
-    Guarantee: (upper, delta)-differential privacy holds, also with the rounding errors. If some neighbours attain the
-    dominating pairs, no epsilon below `lower` holds for them.
+    Guarantee: (upper, delta)-differential privacy holds, also with the rounding errors of the computation. If some
+    neighbours attain the dominating pairs, no epsilon below `lower` holds for them.
 
-    Distance of the bounds. If the first search does not reach `gap` or `small` to within a factor of 2, a second search
-    follows. By default, the aim is then a ratio of 1.002 or a difference of 1e-4. The second search can fail too if a
-    sampled record is rare and delta is tiny, for example q <= 1e-3 and delta <= 1e-11. Then the rounding of the
-    transforms is not small compared with delta. In our tests the ratio is at most 1.005 there. The bounds remain valid.
+    Distance of the bounds. If the bounds of the first search miss `gap` and `small` by more than a factor of 2, a
+    second search follows. By default, the second search ends at a ratio of 1.002 or a difference of 1e-4. It can also
+    miss these limits if records are rarely in a batch and delta is tiny, for example q <= 1e-3 and delta <= 1e-11. Then
+    the rounding errors of the transforms are not small compared with delta. In our tests of such cases, the ratio is at
+    most 1.005. The bounds remain valid.
 
     Proof that dominating pairs compose. Let M and M' be the laws of the first step on two neighbours, dominated by (P,
     Q). For every outcome of the first step, let (R, S) dominate the laws of the second step. For each outcome o of the
-    first step, the profile of the second step at a M'(o) / M(o) is at most the profile of (R, S). So the profile of
-    both steps at a is at most the integral of H_{a M' / M}(R || S) over M. This integral is the profile of (M R, M' S).
-    Now exchange the roles of the two steps, and bound M and M' by P and Q in the same way. QED. The argument does not
-    need a total mass of 1, so it also holds for the masses of `merge`.
+    first step, the profile of the second step at a M'(o) / M(o) is at most the profile of (R, S). So the profile of the
+    two steps together at a is at most the integral of H_{a M' / M}(R || S) over M. This integral is the profile of (M
+    R, M' S). Now exchange the roles of the two steps, and bound M and M' by P and Q in the same way. QED. The argument
+    does not need a total mass of 1, so it also holds for the masses of `merge`.
 
     Examples
     --------
@@ -426,16 +443,18 @@ def _search(
     known: tuple[float, float] = (0.0, math.inf),
     most_cells: int = MOST_CELLS,
 ) -> tuple[float, float]:
-    """`bounds` for one order of the neighbours. The second search takes the bounds that are known from the first.
+    """`bounds` for one order of the neighbours. The second search gets the bounds of the first search as `known`.
 
-    The second search differs in three choices. The tilt is for the known epsilon. Windows may have more cells. The grid
-    of the upper bound begins at the smallest loss that matters. In the first search, it begins one interval below the
-    grid of the lower bound, and all smaller losses rise to this point. This is too far if the steps are very many.
+    The second search differs from the first in three ways. The tilt is the best one for the known epsilon. Windows may
+    have more cells. The grid of the upper bound begins at the smallest loss that has an effect. In the first search,
+    this grid begins one cell below the grid of the lower bound, and all smaller losses are increased to its first
+    point. For very many steps, this increases the upper bound too much.
     """
     uses = sum(count for _, count in spent)
     variation = [float(pair.forward(np.zeros(1))[1][0]) for pair, _ in spent]
     if sum(count * one for (_, count), one in zip(spent, variation, strict=True)) <= delta:
-        return 0.0, 0.0  # the total variation of all steps is at most the sum of the total variations of the steps
+        # Delta is at least the sum of the total variations of the steps, which bounds that of all steps.
+        return 0.0, 0.0
     share = OUTSIDE * delta / uses
     ends = [(_end(_below(pair.backward), share), _end(pair.forward, share)) for pair, _ in spent]
     if max(map(max, ends)) > MOST_LOG:
@@ -450,7 +469,7 @@ def _search(
     while True:
         h = max(h, finest)
         starts = [first_corner(pair, h, *end) for (pair, _), end in zip(spent, ends, strict=True)]
-        for _ in range(6):  # the upper end of bounded losses is an atom, so a grid point is put there
+        for _ in range(6):  # bounded losses have an atom at their upper end, so we put a grid point there
             step = (forth - starts[main]) / math.ceil((forth - starts[main]) / h) * (1 - 1e-13)
             starts = [first_corner(pair, step, *end) for (pair, _), end in zip(spent, ends, strict=True)]
         cells = [
@@ -469,7 +488,8 @@ def _search(
         below = [(merge(pair, start, step, n), count) for pair, start, n, count in grids]
         this_low = compose(below, delta, upper=False, guess=guess, most_cells=most_cells)
         low, high = max(low, this_low), min(high, this_high)
-        stalled = again and this_low > 0 and this_high - this_low > 0.9 * before  # from here on, rounding dominates
+        # Finer grids do not help, because rounding dominates.
+        stalled = again and this_low > 0 and this_high - this_low > 0.9 * before
         if _are_close(low, high, gap, small) or h <= finest or stalled:
             return low, high
         before = this_high - this_low if this_low > 0 else math.inf
@@ -478,12 +498,12 @@ def _search(
 
 
 def gaussian_limit(spent: Iterable[tuple[tuple[DominatingPair, ...], int]], delta: float) -> float:
-    r"""The epsilon of the steps if the sum of their losses were Gaussian. It is accurate for many steps but not proved.
+    r"""The epsilon if the sum of the privacy losses were Gaussian. It is accurate for many steps, but not proved.
 
     .. math:: \delta(\epsilon) = \Phi\Big(\frac{M - \epsilon}{s}\Big)
               - e^{\epsilon - M + s^2 / 2}\, \Phi\Big(\frac{M - \epsilon - s^2}{s}\Big)
 
-    with the mean M and the standard deviation s of the sum of all losses.
+    with the mean M and the standard deviation s of the sum of all privacy losses.
 
     Parameters
     ----------
@@ -491,8 +511,8 @@ def gaussian_limit(spent: Iterable[tuple[tuple[DominatingPair, ...], int]], delt
 
     Examples
     --------
-    In the first example, the true epsilon is between 1.5161 and 1.5162. The result can be very inaccurate for few steps
-    with rare records. In the second example, the true epsilon is about 0.029.
+    In the first example, the true epsilon is between 1.5161 and 1.5162. For few steps in which a record is rarely in a
+    batch, the result can be very inaccurate. In the second example, the true epsilon is about 0.029.
 
     >>> from nfa.privacy.dominating import gaussian, poisson
     >>> round(gaussian_limit([(poisson(gaussian(1.1), 0.01), 1000)], 1e-5), 3)
@@ -528,7 +548,7 @@ def _epsilon_of_gaussian_losses(M: float, s: float, delta: float) -> float:
 
 
 def _variance(pair: DominatingPair, back: float, forth: float) -> float:
-    """Approximate variance of the loss: the integral of both profiles, exact for Gaussian laws."""
+    """Approximate variance of the loss, from the integrals of the two profiles. For Gaussian laws, it is exact."""
     total = 0.0
     for profile, end in ((pair.forward, forth), (pair.backward, back)):
         at = np.geomspace(1e-6, 1, 200) * end
@@ -547,7 +567,10 @@ def _below(backward: Profile) -> Profile:
 
 
 def _end(profile: Profile, share: float) -> float:
-    """An epsilon from which the profile is at most the share. If the profile is 0 just above it, the first zero."""
+    """An epsilon above which the profile is at most the share.
+
+    If the profile is 0 just above this epsilon, the result is the first zero of the profile.
+    """
 
     def within(epsilon: float) -> bool:
         return profile(np.array([epsilon]))[1][0] <= share

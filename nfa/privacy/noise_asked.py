@@ -1,4 +1,4 @@
-"""The noise for a target epsilon or a noise multiplier: the setting of the rule, and the report of a run.
+"""The setting of a rule for a target epsilon or a noise multiplier, and the report of this setting in a run.
 
 Each rule measures its noise in its own units, usually as the standard deviation on the averaged direction. The
 mechanism of the rule relates these units to the sensitivity, which is the largest change that one record can cause.
@@ -16,15 +16,15 @@ from nfa.privacy.accountant import RDP, Guarantee, calibrate, epsilon, less_nois
 from nfa.privacy.rdp import OrderAtGridEnd
 from nfa.privacy.rounding import up
 
-Stating = Callable[[float], Release]  # the release of one step, as a function of the setting that scales its noise
+Stating = Callable[[float], Release]  # a function from the setting that scales the noise to the release of one step
 
 LARGEST = 1e30  # largest setting that the search tries
-DIGITS = 6  # digits of a setting found by a search. Its last bits may differ between processors
+DIGITS = 6  # number of digits of a setting from a search, because the last bits may differ between processors
 COUNTED = ("epsilon", "delta", "steps", "bound", "conversion")
 
 
 def setting_of_multiplier(stating: Stating, noise_multiplier: float) -> float:
-    """The setting at which the noise is this multiple of the sensitivity, to twelve digits.
+    """The setting with which the noise is this multiple of the sensitivity, rounded to twelve digits.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def setting_of_multiplier(stating: Stating, noise_multiplier: float) -> float:
     Raises
     ------
     ValueError : if the multiplier is out of range, if the noise is not proportional to the setting, or if the mechanism
-        is known only by its Renyi curve, which has no multiplier
+        is given by its Renyi curve only, so that it has no noise multiplier
     NoGuarantee : if the mechanism is refused
 
     Examples
@@ -74,8 +74,8 @@ def setting_of_target(
 
     Parameters
     ----------
-    stating : as for `setting_of_multiplier`, or a function from the setting to a mechanism that is known by its Renyi
-        curve. This curve must not rise with the setting
+    stating : as for `setting_of_multiplier`, or a function from the setting to a `Classic`, which is given by its Renyi
+        curve. This curve must not increase with the setting
     target_epsilon, delta, steps, accountant, conversion, steps_per_epoch : as in `nfa.privacy.accountant.calibrate`
 
     Returns
@@ -89,13 +89,13 @@ def setting_of_target(
 
     Notes
     -----
-    The result of `calibrate` is cached, so rules that differ only in their sensitivity compute it once. For a Renyi
-    curve, the setting is found by bisection. If privacy losses prove a smaller epsilon for it, a search for smaller
-    noise follows.
+    The result of `calibrate` is cached, so it is computed only once for rules that differ only in their sensitivity.
+    For a Renyi curve, bisection finds the setting. If privacy losses prove a smaller epsilon with this setting, a
+    search for smaller noise follows.
 
     Examples
     --------
-    Noise multiplier 1, as in the example of `calibrate`.
+    The noise multiplier is 1, as in the example of `nfa.privacy.accountant.calibrate`.
 
     >>> from nfa.mechanism import Mechanism
     >>> def stating(sigma):
@@ -111,7 +111,7 @@ def setting_of_target(
 
     def spent(setting: float, by: str | None) -> Guarantee:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", OrderAtGridEnd)  # the run itself will warn
+            warnings.simplefilter("ignore", OrderAtGridEnd)  # because the run itself warns
             return epsilon([(stating(setting), steps)], accountant=by, **how)
 
     if isinstance(one, Classic):
@@ -133,7 +133,8 @@ def setting_of_target(
         setting = float(up(multiplier / one.noise_multiplier, DIGITS))
         _check(stating, setting, multiplier)
     more = 10.0**-DIGITS
-    while spent(setting, asked).epsilon > target_epsilon:  # last bits of a quotient, or a jump of epsilon
+    # The setting may be too small by a rounding error, or because epsilon has a jump.
+    while spent(setting, asked).epsilon > target_epsilon:
         setting, more = float(up(setting * (1 + more), DIGITS)), 2 * more
     return setting
 
@@ -186,13 +187,13 @@ def noise_report(
     noise_multiplier: float | None,
     counted: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
-    """The part of the record of a run about requested noise: the request, the result, and a sentence about both.
+    """The entry about requested noise in the record of a run: the request, the setting, and a sentence about them.
 
     Parameters
     ----------
     asked : {"noise_multiplier": float}, or "target_epsilon" with its "delta" and "steps"
-    setting : {name: value} of the setting of the rule
-    noise_multiplier : float > 0, standard deviation of the noise / sensitivity; None for a mechanism that is known by
+    setting : {name: value} of the rule's setting
+    noise_multiplier : float > 0, standard deviation of the noise / sensitivity; None for a mechanism that is given by
         its Renyi curve
     counted : the summary of a `nfa.privacy.accountant.Guarantee` for the counted steps; None if no epsilon is computed
     """

@@ -1,4 +1,4 @@
-"""Two other proofs of an epsilon: pure differential privacy (order infinity) and total variation (epsilon 0)."""
+"""Two more proofs of an epsilon, by pure differential privacy (order infinity) and by total variation (epsilon 0)."""
 
 import math
 from collections.abc import Iterable
@@ -11,9 +11,9 @@ from nfa.privacy.rdp import CONVERSIONS
 from nfa.privacy.theorems import COVERAGE, Bound, base_bound, counts_in_full, epsilon_infinity
 
 PURE, ZERO = "pure", "bretagnolle1979"  # names of these two proofs in the conversion of a guarantee
-UNDERFLOW = 1e-300  # larger than a value of a curve that underflows to 0
+UNDERFLOW = 1e-300  # an upper bound on a value of a curve that underflows to 0
 ROUTES = CONVERSIONS | {PURE: "berthier2019:postproc", ZERO: "bretagnolle1979:tv"}  # ledger ids
-FORMULAS = {  # for a terminal
+FORMULAS = {  # for the output in a terminal
     "mironov2017": "ε = ε(α) + log(1/δ) / (α - 1)",
     "canonne2020": "ε = ε(α) + log((α - 1) / α) - (log δ + log α) / (α - 1)",
     PURE: "ε = ε(∞), for every δ",
@@ -26,7 +26,7 @@ IN_WORDS = {
 
 
 def compose_pure(spent: Iterable[tuple[Release, int]], bound: str | None = None) -> tuple[float, list[str]]:
-    r"""The epsilon of pure differential privacy of all releases. The epsilons of all uses add up.
+    r"""The epsilon of pure differential privacy of all releases, which is the sum of the epsilons of all uses.
 
     .. math:: \epsilon = \sum_i T_i \epsilon_i(\infty)
 
@@ -40,7 +40,8 @@ def compose_pure(spent: Iterable[tuple[Release, int]], bound: str | None = None)
 
     Returns
     -------
-    epsilon : float >= 0; inf if a release has no finite epsilon(infinity), or if another bound was requested
+    epsilon : float >= 0; inf if a release has no finite epsilon(infinity), or if the requested bound does not prove
+        pure differential privacy
     bounds : ids of the theorem for one use, one for each release
     """
     total, ids = 0.0, []
@@ -69,7 +70,7 @@ def is_zero(rdp: np.ndarray, *, delta: float) -> np.ndarray:
 
     Parameters
     ----------
-    rdp : (k,) array of nats >= 0, of any orders > 1
+    rdp : (k,) array of nats >= 0, at any orders > 1
     delta : float in (0, 1)
 
     Returns
@@ -83,8 +84,8 @@ def is_zero(rdp: np.ndarray, *, delta: float) -> np.ndarray:
     Notes
     -----
     (0, delta) means that the total variation TV of the laws on neighbours is at most delta. By the inequality of
-    Bretagnolle and Huber, TV^2 <= 1 - e^{-KL}. KL is the divergence of order 1, which is at most the divergence of any
-    larger order.
+    Bretagnolle and Huber, TV^2 <= 1 - e^{-KL}. KL is the Renyi divergence of order 1, which is at most the divergence
+    of any larger order.
 
     Examples
     --------
@@ -95,5 +96,5 @@ def is_zero(rdp: np.ndarray, *, delta: float) -> np.ndarray:
     """
     require.within("(0, 1)", delta=delta)
     with np.errstate(divide="ignore"):
-        r = rdp * (1 + 1e-12) + UNDERFLOW  # a margin above the rounding of both sides
+        r = rdp * (1 + 1e-12) + UNDERFLOW  # a margin that is larger than the rounding errors
         return np.where(r < 1, np.log(-np.expm1(-r)), np.log1p(-np.exp(-r))) <= 2 * math.log(delta)

@@ -1,7 +1,8 @@
 """Renyi curves: epsilon as a function of the order, the sum of curves, and their conversion to (epsilon, delta).
 
-A mechanism is (alpha, epsilon(alpha))-RDP if the Renyi divergences between its laws on neighbours, in both orders, are
-at most epsilon(alpha). In this module, a curve is an array of epsilons, in nats, over an array of orders.
+Let M and M' be the laws of a mechanism on neighbours D and D'. The mechanism is (alpha, epsilon(alpha))-RDP if
+D_alpha(M || M') <= epsilon(alpha) for all D and D', in either order. In this module, a curve is an array of epsilons,
+in nats, over an array of orders.
 """
 
 import math
@@ -16,18 +17,19 @@ from nfa.privacy.divergences import check_order
 from nfa.privacy.gaussians import check_noise
 
 INTEGER_ORDERS = np.arange(2, 257)  # for the theorems on subsampling, which need integers
-REAL_ORDERS = 1 + np.geomspace(1e-3, 1e6, 800)  # for all other theorems; adjacent orders differ by 2.6 % in alpha - 1
+# For all other theorems; alpha - 1 increases by 2.6 % from one order to the next.
+REAL_ORDERS = 1 + np.geomspace(1e-3, 1e6, 800)
 ALL_ORDERS = np.union1d(REAL_ORDERS[(REAL_ORDERS < 40) | (REAL_ORDERS > 256)], INTEGER_ORDERS)
 
 CONVERSIONS = {"mironov2017": "mironov2017:prop3", "canonne2020": "canonne2020:prop12"}
 
 
 class OrderAtGridEnd(UserWarning):
-    """The optimal order is at an end of the grid of orders, so another grid may give a smaller epsilon."""
+    """Warning that the optimal order is at an end of the grid, so a wider grid may give a smaller epsilon."""
 
 
 def check_orders(orders) -> np.ndarray:
-    """The orders as a float array. Raises ValueError unless they increase and are all above 1 and finite."""
+    """The orders as a float array. Raises ValueError unless they increase, are above 1 and are finite."""
     orders = np.asarray(orders, float)
     if orders.ndim != 1 or len(orders) == 0:
         raise ValueError(f"orders must be a one-dimensional list of numbers, got shape {orders.shape}")
@@ -61,7 +63,7 @@ def gaussian(orders: np.ndarray, *, noise_multiplier: float) -> np.ndarray:
 
     Notes
     -----
-    The bound is tight: equality holds if the distance of the two means is the sensitivity.
+    The bound is attained if the distance of the two means is the sensitivity.
 
     Examples
     --------
@@ -75,7 +77,7 @@ def gaussian(orders: np.ndarray, *, noise_multiplier: float) -> np.ndarray:
 
 
 def laplace(orders: np.ndarray, *, scale: float) -> np.ndarray:
-    r"""Renyi curve of a release with Laplace noise: the divergence of two Laplace laws a sensitivity apart.
+    r"""Renyi curve of a release with Laplace noise: the divergence of two Laplace laws at the distance Delta_1.
 
     .. math:: \epsilon(\alpha) = \frac{1}{\alpha - 1} \log \Big( \frac{\alpha}{2 \alpha - 1} e^{(\alpha - 1)/\lambda}
               + \frac{\alpha - 1}{2 \alpha - 1} e^{-\alpha/\lambda} \Big), \qquad \lambda = b / \Delta_1
@@ -97,8 +99,8 @@ def laplace(orders: np.ndarray, *, scale: float) -> np.ndarray:
 
     Notes
     -----
-    In several coordinates, the worst shift moves one coordinate by the whole l1 sensitivity. The reason is that the
-    divergence is convex in the shift and 0 at 0.
+    With several coordinates, the worst case is a shift of only one coordinate by the whole l1 sensitivity. The reason
+    is that the divergence is a convex function of the shift and is 0 for no shift.
 
     Examples
     --------
@@ -110,9 +112,10 @@ def laplace(orders: np.ndarray, *, scale: float) -> np.ndarray:
     require.positive(**{"the scale of the noise": scale})
     _no_nan(orders=orders)
     a = np.asarray(orders, float)
-    with np.errstate(over="ignore", invalid="ignore"):  # values that are not finite are in the branch that is not used
+    with np.errstate(over="ignore", invalid="ignore"):  # values that are not finite are not used below
         up, down = (a - 1) / scale, -a / scale
-        # The terms of first order cancel: a up + (a - 1) down = 0. We leave them out, so small epsilons lose no digits.
+        # The terms of first order cancel, because a up + (a - 1) down = 0. We leave them out, so small epsilons lose no
+        # digits.
         excess = (a * expm1_beyond_linear(up) + (a - 1) * expm1_beyond_linear(down)) / (2 * a - 1)
         far = up + np.log(a / (2 * a - 1)) + np.log1p((a - 1) / a * np.exp(down - up))
     return np.where(up < 1, np.log1p(np.where(up < 1, excess, 0)), far) / (a - 1)
@@ -122,13 +125,13 @@ def expm1_beyond_linear(x: np.ndarray) -> np.ndarray:
     """e^x - 1 - x without cancellation near 0."""
     near = np.where(np.abs(x) < 0.5, x, 0.0)
     series = np.zeros_like(near)
-    for k in range(18, 1, -1):  # 0.5^17 / 18! is smaller than the rounding
+    for k in range(18, 1, -1):  # 18 terms are enough, because 0.5^17 / 18! is smaller than the rounding error
         series = near / k * (1 + series) if k > 2 else near * near / 2 * (1 + series)
     return np.where(np.abs(x) < 0.5, series, np.expm1(x) - x)
 
 
 def compose(spent: Iterable[tuple[np.ndarray, int]]) -> np.ndarray:
-    r"""Renyi curve of several releases. Each may depend on the earlier ones, and the epsilons add up at each order.
+    r"""Renyi curve of several releases, each of which may depend on the earlier ones. At each order, epsilons add up.
 
     .. math:: \epsilon(\alpha) = \sum_i T_i \epsilon_i(\alpha)
 
@@ -234,7 +237,8 @@ def canonne2020(orders: np.ndarray, rdp: np.ndarray, *, delta: float) -> np.ndar
     require.within("(0, 1)", delta=delta)
     _no_nan(orders=orders, rdp=rdp)
     less, more = np.log1p(-1 / orders), -(math.log(delta) + np.log(orders)) / (orders - 1)
-    lost = 4 * np.finfo(float).eps * (rdp - less + np.abs(more))  # the largest error if the terms nearly cancel
+    # Bound on the rounding error, if the terms nearly cancel.
+    lost = 4 * np.finfo(float).eps * (rdp - less + np.abs(more))
     return np.maximum(rdp + less + more + lost, 0)
 
 
@@ -277,7 +281,7 @@ def to_dp(orders, rdp, *, delta: float, conversion: str = "mironov2017") -> tupl
 
 
 def best_order(orders: np.ndarray, rdp: np.ndarray, *, delta: float, conversion: str) -> tuple[float, float | None]:
-    """Return the same as `to_dp`, without a warning. Source: [berthier2019:rdp-comp]"""
+    """Return the result of `to_dp` without its warning. Source: [berthier2019:rdp-comp]"""
     require.one_of(CONVERSIONS, conversion=conversion)
     if rdp.shape != orders.shape or not (rdp >= 0).all():
         raise ValueError("rdp must contain one Renyi divergence >= 0 for every order")
@@ -289,7 +293,10 @@ def best_order(orders: np.ndarray, rdp: np.ndarray, *, delta: float, conversion:
 
 
 def warn_of_grid_end(order: float, *, smallest: bool) -> None:
-    """Warn that the optimal order is the smallest or the largest of the grid. The warning names the caller's caller."""
+    """Warn that the optimal order is the smallest or the largest of the grid.
+
+    The warning names the line that called the caller.
+    """
     where, other = ("smallest", "smaller") if smallest else ("largest", "larger")
     warnings.warn(
         f"the order {order:g} is the {where} of the given orders and gives the smallest epsilon. If the bounds allow "

@@ -1,13 +1,13 @@
-"""Rounding that never makes a guarantee look better than it is."""
+"""Rounding of an epsilon for output, always to the safe side."""
 
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
-LONGEST = 400  # digits; no float has more digits before and after the point at the usual number of decimals
+LONGEST = 400  # number of digits; no float needs more digits with the usual numbers of decimals
 
 
 def down(value: float, digits: int = 6) -> str:
-    """A finite number >= 0 with this many significant digits, never above its value.
+    """A finite number >= 0 with this many significant digits, rounded down.
 
     Use it for lower bounds of an epsilon.
 
@@ -20,9 +20,9 @@ def down(value: float, digits: int = 6) -> str:
 
 
 def up(value: float, digits: int = 6, *, decimals: int | None = None) -> str:
-    """A number >= 0 with this many significant digits, or this many decimals, never below its value.
+    """A number >= 0 with this many significant digits or decimals, rounded up.
 
-    We round the decimal digits with which Python and JSON write the float.
+    We round the decimal form in which Python and JSON write the float.
 
     Examples
     --------

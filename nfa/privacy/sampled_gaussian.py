@@ -1,4 +1,4 @@
-"""The Renyi curve of Gaussian noise on Poisson batches at any order: quadrature with a proved error, rounded up."""
+"""The Renyi curve of Gaussian noise on Poisson batches at any order, by quadrature with a proved error bound."""
 
 import math
 
@@ -9,13 +9,16 @@ from nfa.privacy.rdp import check_orders, expm1_beyond_linear, gaussian
 from nfa.privacy.subsampling import poisson_gaussian
 from nfa.privacy.subsampling_sums import check_rate
 
-LARGEST_SUM = 10**5  # the largest integer order with a sum. Its sum takes minutes; at 4096 it takes 0.1 s
-MOST_NODES = 2000  # of the quadrature at one order; larger orders use the sums at integers
-BLOCK = 32  # orders that share their nodes
+# The largest integer order that we compute by a sum. At this order the sum takes minutes, and at order 4096 it takes
+# 0.1 s.
+LARGEST_SUM = 10**5
+# Largest number of nodes of the quadrature at one order. For larger orders, we use the sums at integers.
+MOST_NODES = 2000
+BLOCK = 32  # number of orders that use the same nodes
 
 
 def poisson_gaussian_at_any_order(orders, *, sampling_rate: float, noise_multiplier: float) -> np.ndarray:
-    r"""Poisson batches, one record added or removed, Gaussian noise: the exact curve, at integer and other orders.
+    r"""The exact curve for Poisson batches and Gaussian noise under add-remove, at any orders.
 
     .. math:: \epsilon'(\alpha) = \frac{1}{\alpha - 1} \log (1 + I), \qquad
               I = \int \varphi(x) \big( (1 + u)^\alpha - 1 - \alpha u \big) \, dx, \qquad
@@ -31,8 +34,8 @@ def poisson_gaussian_at_any_order(orders, *, sampling_rate: float, noise_multipl
 
     Returns
     -------
-    rdp : (k,) array, nats, never too small; inf at orders that would take too long. These orders are integers above
-        10^5, and other orders above some hundred times z^2
+    rdp : (k,) array, nats, rounded up; inf at orders that would take too long. These are integers above 10^5, and other
+        orders above some hundred times z^2
 
     Raises
     ------
@@ -41,19 +44,19 @@ def poisson_gaussian_at_any_order(orders, *, sampling_rate: float, noise_multipl
     Notes
     -----
     Section 3.3 of the source has two alternating series for orders that are not integers. If q is small, I is of the
-    size of (q / z)^2, and the series lose it next to the 1. We compute I by quadrature instead. The integrand is >= 0,
-    because (1 + u)^alpha >= 1 + alpha u, and the mean of u is 0.
+    size of (q / z)^2, and the series lose the digits of I, because they compute 1 + I. We compute I by quadrature
+    instead. The integrand is >= 0, because (1 + u)^alpha >= 1 + alpha u, and the mean of u is 0.
 
-    Guarantee: rounded up. Suppose that the integrand is analytic in the strip of half width a, and that M bounds the
-    integral of its modulus on every line in the strip. Then the error of the trapezoidal sum over the lattice h Z is at
-    most 2 M / (e^{2 pi a / h} - 1) (Trefethen and Weideman 2014, Theorem 5.1). Here a < pi z, because the first zero of
-    1 + u is at Im x = pi z. We use M = e^{a^2 / 2} (1 + I + 1 + 2 alpha q). Beyond the last node, the integrand is
-    below (1 + u)^alpha phi with log(1 + u) replaced by the line through its last value with derivative 1 / z. Before
-    the first node, it is below alpha q phi.
+    Guarantee: the result is an upper bound. Suppose that the integrand is analytic in the strip of half width a, and
+    that M bounds the integral of its modulus on every line in the strip. Then the error of the trapezoidal sum over the
+    lattice h Z is at most 2 M / (e^{2 pi a / h} - 1) (Trefethen and Weideman 2014, Theorem 5.1). Here a < pi z, because
+    the first zero of 1 + u is at Im x = pi z. We use M = e^{a^2 / 2} (1 + I + 1 + 2 alpha q). Beyond the last node, the
+    integrand is below (1 + u)^alpha phi, in which we replace log(1 + u) by the line through its last value with
+    derivative 1 / z. Before the first node, it is below alpha q phi.
 
     Examples
     --------
-    At a non-integer order, the value is between the values at the adjacent integers. Here the orders are 2, 2.5 and 3.
+    The value at the order 2.5 is between the values at the orders 2 and 3.
 
     >>> poisson_gaussian_at_any_order([2, 2.5, 3], sampling_rate=0.01, noise_multiplier=1.0).round(8).tolist()
     [0.00017181, 0.00021758, 0.00026464]
@@ -70,9 +73,9 @@ def poisson_gaussian_at_any_order(orders, *, sampling_rate: float, noise_multipl
     others = np.flatnonzero(~whole)
     if len(others) == 0 or z < 1e-3:
         return rdp
-    # e^{-needed} is below the rounding of I >= q^2 alpha (alpha - 1) / (2 z^2).
+    # e^{-needed} is below the rounding error of I, because I >= q^2 alpha (alpha - 1) / (2 z^2).
     needed = 42 - 2 * math.log(q) + 2 * math.log(max(z, 1)) - math.log(min(orders[others[0]] - 1, 1))
-    width = math.sqrt(2 * needed)  # at this distance from its maximum, phi has fallen by the factor e^{-needed}
+    width = math.sqrt(2 * needed)  # at this distance from its maximum, phi is smaller by the factor e^{-needed}
     a = min(3 * z, width)
     h = 2 * math.pi * a / (needed + a * a / 2)
     others = others[(orders[others] / z + 2 * width) / h <= MOST_NODES]
@@ -83,7 +86,7 @@ def poisson_gaussian_at_any_order(orders, *, sampling_rate: float, noise_multipl
 
 
 def _quadrature(alpha: np.ndarray, q: float, z: float, h: float, a: float, width: float) -> np.ndarray:
-    """log(1 + I) / (alpha - 1), rounded up, for orders that share the nodes of the largest order."""
+    """log(1 + I) / (alpha - 1), rounded up, for several orders with the nodes of the largest order."""
     x = h * np.arange(-math.ceil(width / h), math.ceil((alpha[-1] / z + width) / h) + 1)
     exponent = (x - 0.5 / z) / z
     with np.errstate(over="ignore", divide="ignore"):

@@ -1,9 +1,9 @@
 """Amplification by subsampling: the Renyi curve of a mechanism on a random batch, from its curve without sampling.
 
 Each bound belongs to one sampling scheme and one adjacency, and needs integer orders. The functions evaluate the bounds
-as stated. A bound can exceed the curve without sampling, which also holds. So `nfa.privacy.accountant` uses the smaller
-of the two curves. q is the sampling rate of records, and epsilon(alpha) is the mechanism's own curve.
-`nfa.privacy.amplification` declares which bounds the accountants use.
+as stated. A bound can exceed the curve without sampling. If the curve without sampling also holds,
+`nfa.privacy.accountant` uses the smaller of the two. q is the sampling rate of records, and epsilon(alpha) is the
+mechanism's own curve. `nfa.privacy.amplification` declares which bounds the accountants use.
 """
 
 import math
@@ -26,13 +26,13 @@ from nfa.privacy.subsampling_sums import (
     log_sum_poisson,
 )
 
-ROUNDED_UP = 1 + 2**-48  # of one sum or function
+ROUNDED_UP = 1 + 2**-48  # factor that is larger than the rounding error of one sum or function
 
 
 def without_replacement(
     orders, *, sampling_rate: float, curve: Curve, epsilon_infinity: float = math.inf
 ) -> np.ndarray:
-    r"""Batches of m out of n records without replacement, one record replaced, any mechanism.
+    r"""The bound for batches of m out of n records without replacement, under replace-one, for any mechanism.
 
     .. math:: \epsilon'(\alpha) = \frac{1}{\alpha - 1} \log \Big(1 + q^2 \binom{\alpha}{2}
               \min\{4 (e^{\epsilon(2)} - 1), 2 e^{\epsilon(2)}, e^{\epsilon(2)} (e^{\epsilon(\infty)} - 1)^2\}
@@ -46,7 +46,7 @@ def without_replacement(
     orders : (k,) array of integers >= 2
     sampling_rate : float q = m / n in (0, 1]
     curve : function orders -> nats, the mechanism's Renyi curve under replace-one on batches
-    epsilon_infinity : float >= 0, its epsilon of pure differential privacy; inf if it has none
+    epsilon_infinity : float >= 0, the mechanism's epsilon of pure differential privacy; inf if it has none
 
     Returns
     -------
@@ -59,11 +59,12 @@ def without_replacement(
 
     Notes
     -----
-    The paper prints j instead of l in the last exponent, and calls the batches Poisson in the sentence before.
+    Lee & Kifer print j instead of l in the last exponent. In the sentence before the lemma, they call the batches
+    Poisson.
 
     Examples
     --------
-    At alpha = 2 and q = 1/2, with e^{epsilon(2)} = 3/2: log(1 + 1/4 min(2, 3)).
+    At alpha = 2 and q = 1/2, with e^{epsilon(2)} = 3/2, the bound is log(1 + 1/4 min(2, 3)).
 
     >>> rdp = without_replacement([2], sampling_rate=0.5, curve=lambda a: np.log(1.5) * a / 2)
     >>> round(float(np.exp(rdp[0])), 12)
@@ -80,7 +81,7 @@ def without_replacement(
 
 
 def without_replacement_berthier(orders, *, sampling_rate: float, curve: Curve) -> np.ndarray:
-    r"""The bound of `without_replacement` in Berthier's report, with single terms in place of the minima.
+    r"""The bound of `without_replacement` as Berthier's report prints it, with one term in place of each minimum.
 
     .. math:: \epsilon'(\alpha) = \frac{1}{\alpha - 1} \log \Big(1 + 4 q^2 \binom{\alpha}{2} (e^{\epsilon(2)} - 1)
               + 2 \sum_{l=3}^\alpha \binom{\alpha}{l} q^l e^{(l-1) \epsilon(l)} \Big)
@@ -95,7 +96,7 @@ def without_replacement_berthier(orders, *, sampling_rate: float, curve: Curve) 
 
     Returns
     -------
-    rdp : (k,) array, nats; never below `without_replacement`
+    rdp : (k,) array, nats, at least the result of `without_replacement`
 
     Raises
     ------
@@ -115,7 +116,7 @@ def without_replacement_berthier(orders, *, sampling_rate: float, curve: Curve) 
 
 
 def without_replacement_gaussian(orders, *, sampling_rate: float, noise_multiplier: float) -> np.ndarray:
-    r"""Batches of m out of n records without replacement, one record replaced, Gaussian noise: the stronger bound.
+    r"""The stronger bound for batches of m out of n records without replacement and Gaussian noise, under replace-one.
 
     .. math:: \epsilon'(\alpha) = \frac{1}{\alpha - 1} \log \Big(1 + q^2 \binom{\alpha}{2}
               \min\{4 (e^{\epsilon(2)} - 1), 2 e^{\epsilon(2)}\} + \sum_{l=3}^\alpha \binom{\alpha}{l} q^l
@@ -133,7 +134,7 @@ def without_replacement_gaussian(orders, *, sampling_rate: float, noise_multipli
 
     Returns
     -------
-    rdp : (k,) array, nats; never above `without_replacement` for the same Gaussian
+    rdp : (k,) array, nats, at most the result of `without_replacement` for the same noise
 
     Raises
     ------
@@ -160,7 +161,7 @@ def without_replacement_gaussian(orders, *, sampling_rate: float, noise_multipli
 
 
 def poisson_gaussian(orders, *, sampling_rate: float, noise_multiplier: float) -> np.ndarray:
-    r"""Poisson batches, one record added or removed, Gaussian noise: the exact curve at integer orders.
+    r"""The exact curve for Poisson batches and Gaussian noise under add-remove, at integer orders.
 
     .. math:: \epsilon'(\alpha) = \frac{1}{\alpha - 1} \log \sum_{k=0}^\alpha \binom{\alpha}{k} (1-q)^{\alpha-k} q^k
               e^{k(k-1) / 2 z^2}
@@ -175,8 +176,8 @@ def poisson_gaussian(orders, *, sampling_rate: float, noise_multiplier: float) -
 
     Returns
     -------
-    rdp : (k,) array, nats; the divergence of (1 - q) N(0, 1) + q N(1/z, 1) from N(0, 1). The divergence in the other
-        order is not larger
+    rdp : (k,) array, nats; the divergence of (1 - q) N(0, 1) + q N(1/z, 1) from N(0, 1). The divergence of N(0, 1) from
+        the mixture is not larger
 
     Raises
     ------
@@ -185,11 +186,11 @@ def poisson_gaussian(orders, *, sampling_rate: float, noise_multiplier: float) -
 
     Notes
     -----
-    The closed form of the same paper is `poisson_gaussian_closed_form`.
+    `poisson_gaussian_closed_form` is a simpler bound by the same authors.
 
     Examples
     --------
-    At alpha = 2: log(1 + q^2 (e^{1/z^2} - 1)).
+    At alpha = 2, the value is log(1 + q^2 (e^{1/z^2} - 1)).
 
     >>> z = 1 / np.sqrt(np.log(3))
     >>> round(float(np.exp(poisson_gaussian([2], sampling_rate=0.5, noise_multiplier=z)[0])), 12)
@@ -201,7 +202,7 @@ def poisson_gaussian(orders, *, sampling_rate: float, noise_multiplier: float) -
 
 
 def poisson_gaussian_closed_form(orders, *, sampling_rate: float, noise_multiplier: float) -> np.ndarray:
-    r"""Poisson batches, one record added or removed, Gaussian noise: the closed form, with its conditions.
+    r"""The closed form for Poisson batches and Gaussian noise under add-remove, with its conditions.
 
     .. math:: \epsilon'(\alpha) = \frac{2 q^2 \alpha}{z^2} \quad \text{if } q \le \tfrac15,\ z \ge 4,\
               \alpha \le \tfrac12 z^2 A - 2 \log z,\
@@ -224,7 +225,7 @@ def poisson_gaussian_closed_form(orders, *, sampling_rate: float, noise_multipli
     Raises
     ------
     ValueError : if the sampling rate, the noise multiplier or an order is out of range
-    NoGuarantee : if q > 1/5 or z < 4, where the theorem covers no order
+    NoGuarantee : if q > 1/5 or z < 4, because the theorem then covers no order
 
     Examples
     --------
@@ -240,7 +241,7 @@ def poisson_gaussian_closed_form(orders, *, sampling_rate: float, noise_multipli
             f"the closed form needs a sampling rate q <= 1/5 and a noise multiplier z >= 4, got q={q} and z={z}",
         )
     A = np.log1p(1 / (q * (a - 1)))
-    # If `room` is not positive, the last condition has no meaning, and the order is not covered.
+    # The last condition divides by `room`. If `room` is not positive, the theorem does not cover the order.
     room = A + np.log(q * a) + 0.5 / z**2
     covered = (a <= 0.5 * z**2 * A - 2 * math.log(z)) & (room > 0)
     covered &= a * room <= 0.5 * z**2 * A**2 - math.log(5) - 2 * math.log(z)
@@ -248,7 +249,7 @@ def poisson_gaussian_closed_form(orders, *, sampling_rate: float, noise_multipli
 
 
 def poisson(orders, *, sampling_rate: float, curve: Curve) -> np.ndarray:
-    r"""Poisson batches, one record added or removed, any mechanism.
+    r"""The bound for Poisson batches under add-remove, for any mechanism.
 
     .. math:: \epsilon'(\alpha) = \frac{1}{\alpha - 1} \log \Big( (1-q)^{\alpha-1} (\alpha q - q + 1)
               + \binom{\alpha}{2} q^2 (1-q)^{\alpha-2} e^{\epsilon(2)}
@@ -273,7 +274,7 @@ def poisson(orders, *, sampling_rate: float, curve: Curve) -> np.ndarray:
 
     Examples
     --------
-    At alpha = 2 and q = 1/2, with e^{epsilon(2)} = 3: log(3/4 + 3/4).
+    At alpha = 2 and q = 1/2, with e^{epsilon(2)} = 3, the bound is log(3/4 + 3/4).
 
     >>> round(float(np.exp(poisson([2], sampling_rate=0.5, curve=lambda a: np.log(3) * a / 2)[0])), 12)
     1.5
@@ -307,16 +308,17 @@ def amplified(epsilon: float, *, sampling_rate: float) -> float:
 
     Notes
     -----
-    Poisson batches: given the draws of the other records, the law with the record is (1 - q) A + q B, and the law
-    without it is A. A and B are within e^epsilon of each other. The inequality B <= e^epsilon A gives one ratio, 1 + q
-    (e^epsilon - 1). The inequality A <= e^epsilon B gives the other ratio, 1 / (1 - q (1 - e^-epsilon)), which is
-    smaller.
+    Poisson batches: fix the other records in the batch. The law of the release is (1 - q) A + q B on the data set with
+    the record, and A on the data set without it. By assumption, A <= e^epsilon B and B <= e^epsilon A. The inequality B
+    <= e^epsilon A gives one ratio, 1 + q (e^epsilon - 1). The inequality A <= e^epsilon B gives the inverse ratio, 1 /
+    (1
+    - q (1 - e^-epsilon)), which is smaller.
 
-    Batches without replacement: let A be the law given that the record is not drawn. The two laws are (1 - q) A + q B
-    and (1 - q) A + q B'. Each of A, B and B' is within e^epsilon of the others, because a batch with the record becomes
-    a batch without it if another record replaces it. With m = min(A, B'), B <= e^epsilon m. So B - B' <= e^epsilon m -
-    B', which is at most (e^epsilon - 1) B' and at most (e^epsilon - 1) A. Hence q (B - B') <= q (e^epsilon - 1) ((1 -
-    q) A + q B').
+    Batches without replacement: let A be the law of the release if the record is not in the batch. The laws on two
+    neighbours are (1 - q) A + q B and (1 - q) A + q B'. The ratio of any two of A, B and B' is at most e^epsilon,
+    because their batches differ in one replaced record. With m = min(A, B'), we have B <= e^epsilon m. So B - B' <=
+    e^epsilon m - B', which is at most (e^epsilon - 1) B' and at most (e^epsilon - 1) A. Hence q (B - B') <= q
+    (e^epsilon - 1) ((1 - q) A + q B').
 
     Examples
     --------
@@ -327,7 +329,8 @@ def amplified(epsilon: float, *, sampling_rate: float) -> float:
     check_rate(sampling_rate)
     if epsilon < 1:
         return math.log1p(sampling_rate * math.expm1(epsilon)) * ROUNDED_UP
-    terms = 4 * sys.float_info.epsilon * (epsilon + abs(math.log(sampling_rate)))  # largest rounding of the sums below
+    # Bound on the rounding errors of the sums below.
+    terms = 4 * sys.float_info.epsilon * (epsilon + abs(math.log(sampling_rate)))
     found = epsilon + math.log(sampling_rate + (1 - sampling_rate) * math.exp(-epsilon))
     if found < 1:  # the two terms nearly cancel
         found = math.log1p(math.exp(epsilon + math.log(sampling_rate)) - sampling_rate)

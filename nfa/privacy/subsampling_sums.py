@@ -1,4 +1,4 @@
-"""Sums of positive terms in log space, for the bounds on subsampling."""
+"""Logarithms of sums of positive terms, for the bounds on subsampling."""
 
 import math
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from nfa.mechanism import NoGuarantee
 from nfa.privacy.gaussians import check_noise
 from nfa.privacy.rdp import check_orders
 
-Curve = Callable[[np.ndarray], np.ndarray]  # orders -> nats
+Curve = Callable[[np.ndarray], np.ndarray]  # function from orders to nats
 ROUNDING = 4 * np.finfo(float).eps  # relative error of each part of an exponent after a few operations
 
 
@@ -38,7 +38,7 @@ def curve_at_integers(orders, theorem: str, curve: Curve) -> tuple[np.ndarray, n
 
 @lru_cache(maxsize=4096)
 def log_binomials(alpha: int) -> np.ndarray:
-    """log C(alpha, l) for l = 0 .. alpha, from exact integers."""
+    """log C(alpha, l) for l = 0 .. alpha, computed from exact integers."""
     row = [1]
     for l in range(alpha):
         row.append(row[-1] * (alpha - l) // (l + 1))
@@ -58,7 +58,7 @@ def log_sum_poisson(orders: np.ndarray, q: float, terms: np.ndarray, base: np.nd
 
     def parts(alpha: int) -> tuple[np.ndarray, ...]:
         l = np.arange(alpha + 1)
-        absent = special.xlog1py(alpha - l, -q)  # 0 for l = alpha, also if q = 1
+        absent = special.xlog1py(alpha - l, -q)  # the result is 0 for l = alpha, also if q = 1
         return log_binomials(alpha), absent, l * math.log(q), terms[: alpha + 1]
 
     return _over_orders(orders, base, parts)
@@ -67,8 +67,8 @@ def log_sum_poisson(orders: np.ndarray, q: float, terms: np.ndarray, base: np.nd
 def _over_orders(orders: np.ndarray, base: np.ndarray, parts: Callable[[int], tuple[np.ndarray, ...]]) -> np.ndarray:
     """log(1 + sum_{l >= 2} e^{sum of the parts at l}) / (alpha - 1), rounded up.
 
-    Parts of size 10^5 can add up to an exponent near 0. This exponent has the rounding errors of the parts. So we
-    increase each exponent by its largest possible error, and the result remains an upper bound.
+    Parts of size 10^5 can add up to an exponent near 0, whose rounding error is that of the parts. We increase each
+    exponent by its largest possible error, so the result remains an upper bound.
     """
     rdp = np.full(len(orders), math.inf)
     for i, alpha in enumerate(orders.tolist()):
@@ -80,7 +80,7 @@ def _over_orders(orders: np.ndarray, base: np.ndarray, parts: Callable[[int], tu
 
 
 def _log_sum(logs: np.ndarray) -> float:
-    """log of the sum of exponentials. It is faster than scipy.special.logsumexp in the loop of `_over_orders`."""
+    """The logarithm of the sum of e^logs. In the loop of `_over_orders`, it is faster than scipy.special.logsumexp."""
     top = float(logs.max())
     return top if math.isinf(top) else top + math.log(np.exp(logs - top).sum())
 
@@ -97,10 +97,13 @@ def log_3_exp_minus_1(x: np.ndarray) -> np.ndarray:
     return x + np.log(3 - np.exp(-x))
 
 
-STEP = 0.1  # of the trapezoidal rule. For these integrands, its error is of the size e^{-2 pi^2 / STEP^2}
+# Distance of the nodes of the trapezoidal rule. For these integrands, the error is of the size e^{-2 pi^2 / STEP^2}.
+STEP = 0.1
 
 
-WIDTH = 12.0  # half the window around a mode. At its ends, the integrand is at most e^{-WIDTH^2 / 2} times its maximum
+# Half the width of the window around a mode. At the ends of the window, the integrand is at most e^{-WIDTH^2 / 2} times
+# its maximum.
+WIDTH = 12.0
 
 
 def log_moment(j, *, noise_multiplier: float) -> np.ndarray:
@@ -127,11 +130,11 @@ def log_moment(j, *, noise_multiplier: float) -> np.ndarray:
 
     Notes
     -----
-    The alternating sum cancels. In float64, its fifth digit is wrong at j = 16, z = 8.5, and all its digits are wrong
-    at j = 32. The integrand has two modes, one on each side of its zero x = 1/(2z). On each side, its logarithm is at
-    least as concave as the logarithm of a normal density. So the mass outside the windows around the modes is
-    negligible. For even j, both sides are positive. For odd j, the left side is subtracted from the right side, which
-    loses digits if z is large.
+    The terms of the alternating sum cancel. In float64, with z = 8.5, its fifth digit is wrong at j = 16, and all its
+    digits are wrong at j = 32. So we compute the integral. The integrand has two modes, one on each side of its zero x
+    = 1/(2z). On each side, its logarithm is at least as concave as the logarithm of a normal density. So the mass
+    outside the windows around the modes is negligible. For even j, the integrals of the two sides are added. For odd j,
+    the integral of the left side is subtracted from that of the right side, which loses digits if z is large.
 
     Examples
     --------
@@ -150,8 +153,8 @@ def log_moment(j, *, noise_multiplier: float) -> np.ndarray:
         )
     rows, z = np.atleast_1d(j).astype(float).reshape(-1, 1), float(noise_multiplier)
     zero = 0.5 / z  # where dP/dQ = 1
-    # The mode x on the right satisfies x (1 - e^{-u}) = j/z, and u / (1 + u) < 1 - e^{-u} < 1. So it is in this
-    # bracket.
+    # The mode x on the right satisfies x (1 - e^{-u}) = j/z, and u / (1 + u) < 1 - e^{-u} < 1. So the mode is in this
+    # interval.
     mode = _bisect(lambda x: _derivative(x, rows, z), rows / z, zero + np.sqrt(rows))
     right = _log_integral(rows, z, mode, above=True)
     left = _log_integral(
@@ -171,7 +174,7 @@ def _log_ratio_gap(x: np.ndarray, z: float) -> np.ndarray:
 
 
 def _derivative(x: np.ndarray, j: np.ndarray, z: float) -> np.ndarray:
-    """Derivative of the integrand's logarithm, j u' e^u / (e^u - 1) - x. It falls on each side of the zero."""
+    """Derivative of the integrand's logarithm, j u' e^u / (e^u - 1) - x. It decreases on each side of the zero."""
     u = (x - 0.5 / z) / z
     with np.errstate(divide="ignore", over="ignore"):
         return -j / z / np.expm1(-u) - x
@@ -188,7 +191,7 @@ def _bisect(derivative, low: np.ndarray, width: np.ndarray) -> np.ndarray:
 
 
 def _log_integral(j: np.ndarray, z: float, mode: np.ndarray, *, above: bool) -> np.ndarray:
-    """log of the trapezoidal sum over the lattice of STEP, within WIDTH of the mode and on its side of the zero."""
+    """log of the trapezoidal sum over the multiples of STEP within WIDTH of the mode, on one side of the zero."""
     k = np.arange(-round(WIDTH / STEP), round(WIDTH / STEP) + 1)
     x = (np.round(mode / STEP) + k) * STEP  # (rows, nodes)
     logs = j * _log_ratio_gap(x, z) - x * x / 2

@@ -1,4 +1,4 @@
-"""The table of theorems by (sampling, adjacency, law), and the refusal of all cases that are not in it."""
+"""The table of theorems by (sampling, adjacency, law), and the refusal of all cases that are not in the table."""
 
 from importlib import import_module
 
@@ -11,7 +11,7 @@ from nfa.privacy.coverage import Bound, Coverage, PureBound, unsampled, unsample
 from nfa.privacy.in_full import IN_FULL, SAYS
 from nfa.sampling import SAMPLERS, SCHEMES
 
-# What an adjacency protects, in words for reports.
+# For each adjacency, words for reports that define neighbours.
 # Source: [lee2020:adjacency] [ohana2021:def2.1] [ours:zero-out]
 ADJACENCY_MEANS = {
     "replace-one": "neighbouring data sets have the same size and differ in one record, which may have any values",
@@ -29,7 +29,7 @@ def _declared() -> dict[str, Coverage]:
 
     Source: [ours:public-number]
 
-    Raises ValueError in two cases: a scheme has no coverage, or a scheme covers neighbours of different sizes although
+    Raises ValueError if a scheme has no coverage, or if it covers neighbours with different numbers of records although
     its batches depend on n.
     """
     modules = dict.fromkeys(SAMPLERS[scheme].theorems for scheme in SCHEMES)
@@ -69,7 +69,7 @@ def refuse_conjecture(bound: str | None) -> None:
 
 
 def says(bound: str) -> str:
-    """The sentence of a bound, by its id.
+    """The sentence about a bound with a given id.
 
     For a Classic's own curve, the sentence states that every use of a record is counted in full.
     """
@@ -77,12 +77,12 @@ def says(bound: str) -> str:
 
 
 def formula(bound: str) -> tuple[str, ...]:
-    """The lines of a bound's equation, by its id; empty for a Classic's own curve."""
+    """The lines with the equation of a bound with a given id; () for a Classic's own curve."""
     return next((b.formula for b in _stated() if b.id == bound), ())
 
 
 def amplifies(bound: str) -> bool:
-    """Whether a bound, by its id, uses the sampling."""
+    """Whether the bound with a given id uses the sampling."""
     return bound not in {b.id for b in IN_FULL}
 
 
@@ -99,7 +99,7 @@ def base_bound(release: Release) -> Bound:
 
 
 def choose(release: Release, bound: str | None = None) -> Bound:
-    """The theorem for a release: the named one, or the default. Raises NoGuarantee if there is none.
+    """The theorem for a release: the named theorem, or the default theorem. Raises NoGuarantee if there is none.
 
     Source: [lee2020:acct] [dpulr2024:L249]
 
@@ -112,7 +112,7 @@ def choose(release: Release, bound: str | None = None) -> Bound:
     ------
     ValueError : if the release is neither a Mechanism nor a Classic, or if no bound has this name
     NoGuarantee : if the named bound, or every bound, does not cover the release, or if a conjecture is named. The
-        message says which bounds or settings are covered
+        message names the bounds or settings that are covered
 
     Examples
     --------
@@ -150,7 +150,7 @@ def counts_in_full(release: Release) -> bool:
 
 
 def smallest(release: Release, bound: str | None = None) -> Bound:
-    """As `choose`. If no bound is named, return the bound that has the same curve at more orders."""
+    """The bound from `choose` or, if no bound is named, the bound that has the same curve at more orders."""
     chosen = choose(release, bound)
     return choose(release, chosen.finer) if bound is None and chosen.finer else chosen
 
@@ -183,7 +183,7 @@ def _refuse_unless_covered(bound: Bound, release: Release, base: Bound) -> None:
 
 
 def one_step(release: Release, orders: np.ndarray, bound: Bound) -> np.ndarray:
-    """Renyi curve of one step: the bound, or the curve without sampling if this curve also holds and is smaller.
+    """Renyi curve of one step: the bound or, if it also holds and is smaller, the curve without sampling.
 
     Source: [lee2020:acct] [lee2020:def3] [ohana2021:def2.4] [berthier2019:lem3.1] [dpulr2024:def3]
 
@@ -195,18 +195,18 @@ def one_step(release: Release, orders: np.ndarray, bound: Bound) -> np.ndarray:
 
     Returns
     -------
-    rdp : (k,) array, nats. The divergences of two neighbours, in either order, are at most this
+    rdp : (k,) array, nats. For all neighbours, the divergences in either order are at most this curve
 
     Notes
     -----
     The curve without sampling also holds for random batches under two conditions. A record is at most once in a batch,
-    and the batches of the other records do not depend on this record. The reason is that e^{(alpha - 1) D_alpha} is
-    jointly convex. Given the batches, the two laws are equal, or they are the laws of neighbours. The scheme's
-    `Coverage` lists the adjacencies for which these conditions hold.
+    and which other records are in the batch does not depend on this record. The reason is that e^{(alpha - 1) D_alpha}
+    is jointly convex. Given the batches, the two laws are equal, or they are the laws of a release on neighbouring
+    batches. The scheme's `Coverage` lists the adjacencies for which these conditions hold.
 
     Examples
     --------
-    At q = 0.9 the bound for any mechanism is above the curve without sampling, alpha / (2 z^2).
+    At q = 0.9 the bound with sampling is above the curve without sampling, alpha / (2 z^2).
 
     >>> m = Mechanism(law="gaussian", sensitivity=1.0, adjacency="replace-one", noise_std=5.0,
     ...               sampling="without-replacement", sampling_rate=0.9)
@@ -220,7 +220,7 @@ def one_step(release: Release, orders: np.ndarray, bound: Bound) -> np.ndarray:
 
 
 def one_step_everywhere(release: Release, orders: np.ndarray, bound: Bound) -> np.ndarray:
-    """As `one_step`, but at all orders.
+    """The result of `one_step`, but at all orders.
 
     A theorem for integers is used at the orders 2 to 256. At the other orders, the result is the curve without
     sampling, or inf if this curve does not hold.
@@ -234,5 +234,5 @@ def one_step_everywhere(release: Release, orders: np.ndarray, bound: Bound) -> n
 
 
 def epsilon_infinity(release: Release) -> float:
-    """The epsilon of pure differential privacy of one release without sampling; inf if it has none."""
+    """The epsilon of pure differential privacy of one release without sampling; inf if the release has none."""
     return unsampled(release)[1]

@@ -1,4 +1,4 @@
-"""The epsilon of composed privacy losses as a number, or a sentence that explains why there is none."""
+"""The epsilon by privacy losses, or a sentence that explains why it is not known."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,13 +10,12 @@ from nfa.privacy.theorems import choose
 
 @dataclass(frozen=True)
 class Tight:
-    """A tight epsilon, or a sentence that explains why there is none.
+    """A tight epsilon, or a sentence that explains why it is not known.
 
     Parameters
     ----------
-    epsilon : float, an upper bound that exceeds the exact value only by the discretisation; None if there is no such
-        number
-    says : str, one sentence: the method that gave the number, or the reason for None
+    epsilon : float, an upper bound that exceeds the exact value only by the discretisation; None if it is not known
+    says : str, one sentence with the method that gave epsilon, or with the reason for None
     """
 
     epsilon: float | None

@@ -1,14 +1,15 @@
-r"""One record zeroed out in batches without replacement: the bounds that the accountants use under zero-out.
+r"""The bounds that the accountants use for batches without replacement under zero-out.
 
 Let f be the output of a step before its noise, and Delta its sensitivity under zero-out. Neighbours D and D' differ in
 record i, which is x in D and the zero record 0 in D'. Batches of m out of the n records are drawn without replacement.
-Draw m - 1 of the other records, T, and one more of the rest, j. A batch without record i consists of T and j. Let A be
-the law of its release. In D, a batch with record i consists of T and x, and its release has the law B. In D', this
-batch consists of T and 0, and its release has the law B'. With q = m / n, the two releases have the laws P = (1 - q) A
-+ q B and Q = (1 - q) A + q B', mixed over T and j.
+Draw a set T of m - 1 of the other records, and one more record j of the rest. A batch without record i consists of T
+and j. Let A be the law of the release of this batch. In D, a batch with record i consists of T and x, and its release
+has the law B. In D', this batch consists of T and 0, and its release has the law B'. With q = m / n, the two releases
+have the laws P = (1 - q) A + q B and Q = (1 - q) A + q B', mixed over T and j.
 
-Both f(T, x) and f(T, j) are at most Delta away from f(T, 0), so their distance is at most 2 Delta. So the epsilon under
-zero-out is at most the epsilon for a replaced record at the sensitivity 2 Delta. The bounds below are smaller.
+The distances of f(T, x) and f(T, j) from f(T, 0) are at most Delta. So the distance of f(T, x) from f(T, j) is at most
+2 Delta. So the epsilon under zero-out is at most the epsilon for a replaced record at the sensitivity 2 Delta. The
+bounds below are smaller.
 
 `nfa.privacy.amplification` declares these bounds.
 """
@@ -32,7 +33,7 @@ from nfa.privacy.subsampling_sums import (
 
 
 def without_replacement_zeroed(orders, *, sampling_rate: float, noise_multiplier: float) -> np.ndarray:
-    r"""Batches of m out of n records without replacement, one record zeroed out, Gaussian noise.
+    r"""The bound for batches of m out of n records without replacement, under zero-out, with Gaussian noise.
 
     .. math:: \epsilon'(\alpha) = \frac{1}{\alpha - 1} \log \Big(1 + q^2 \binom{\alpha}{2}
               (e^{4s} - 2 e^{2s} + e^s) + \sum_{l=3}^\alpha \binom{\alpha}{l} q^l
@@ -51,7 +52,7 @@ def without_replacement_zeroed(orders, *, sampling_rate: float, noise_multiplier
 
     Returns
     -------
-    rdp : (k,) array, nats; both orders of the neighbours are covered
+    rdp : (k,) array, nats, for the neighbours in either order
 
     Raises
     ------
@@ -61,42 +62,43 @@ def without_replacement_zeroed(orders, *, sampling_rate: float, noise_multiplier
     Notes
     -----
     Proof. Let Delta be 1, so that the noise is N(0, z^2 I). The exponential e^{(alpha - 1) D_alpha} is jointly convex
-    in the two laws. So it is enough to bound this exponential for each T and j. Move the origin to f(T, 0). Then B' =
+    in the two laws. So it is enough to bound this exponential for each T and j. Choose f(T, 0) as the origin. Then B' =
     N(0, z^2 I), A = N(u, z^2 I) and B = N(v, z^2 I) with ||u|| <= 1 and ||v|| <= 1.
 
     *Moments.* P / Q = 1 + q (B - B') / Q, and the mean of (B - B') / Q under Q is 0. Let M_l be the integral of |B -
     B'|^l / Q^{l-1}. By the binomial theorem, E_Q[(P / Q)^alpha] is at most 1 + sum_{l >= 2} C(alpha, l) q^l M_l. Let
     T_l be M_l with A in place of Q, and let T'_l be M_l with B' in place of Q. M_l is convex in Q, so it is at most (1
-    - q) T_l + q T'_l. The other order of P and Q gives the same T_l. It has B in place of B' in T'_l, which has the
-    same value by symmetry.
+    - q) T_l + q T'_l. If P and Q are exchanged, T_l is the same. T'_l has B in place of B', and its value is the same
+    by symmetry.
 
     *From B'.* Let Y_d = e^{d g / z - d^2 / (2 z^2)} with g ~ N(0, 1). Then T'_l = E|Y_d - 1|^l with d = ||v||. Y_d is a
-    martingale in d^2, so E F(Y_d) rises with d for every convex F. Hence T'_l <= E|Y_1 - 1|^l.
+    martingale in d^2, so E F(Y_d) increases with d for every convex F. Hence T'_l <= E|Y_1 - 1|^l.
 
     *From A.* Write the release under A as u + y with y ~ N(0, z^2 I). Then B' / A = e^{(<b, y> - ||b||^2 / 2) / z^2}
     with b = -u. We take (B' / A)^l out of |B / A - B' / A|^l and absorb it into the law of y, whose mean becomes l b:
 
         T_l = e^{l (l-1) ||u||^2 s / 2} E|w Y_d - 1|^l,    w = e^{-(l-1) <u, v> s}.
 
-    The factor is largest at ||u|| = 1. The mean E|w Y_d - 1|^l rises with d, and it is convex in w. Since log w lies
-    within (l - 1) s of 0, the mean is at most its value at one of the two ends. So T_l is at most u_l times the larger
-    of E|w Y_1 - 1|^l at w = w_l and at w = 1 / w_l.
+    The first factor is largest at ||u|| = 1. The mean E|w Y_d - 1|^l increases with d, and it is convex in w. Since
+    |log w| <= (l - 1) s, the mean is at most the larger of its values at the two ends. So T_l is at most u_l times the
+    larger of E|w Y_1 - 1|^l at w = w_l and at w = 1 / w_l.
 
-    *l = 2.* E(w Y_1 - 1)^2 = w^2 e^s - 2 w + 1. At w = e^s this is e^{3s} - 2 e^s + 1. At w = e^{-s} it is 1 - e^{-s},
-    which is smaller by e^s (e^s - e^{-s})^2. The larger value, multiplied by u_2 = e^s, is the claimed bound on M_2. It
-    exceeds the bound e^s - 1 on T'_2 by (e^{2s} - 1)^2.
+    *l = 2.* E(w Y_1 - 1)^2 = w^2 e^s - 2 w + 1. At w = e^s this mean is e^{3s} - 2 e^s + 1. At w = e^{-s} the mean is 1
+    - e^{-s}, which is smaller by e^s (e^s - e^{-s})^2. The larger value, multiplied by u_2 = e^s, is the claimed bound
+    on M_2. This bound exceeds the bound e^s - 1 on T'_2 by (e^{2s} - 1)^2.
 
-    *l >= 3.* |w Y_1 - 1| is at most w_l |Y_1 - 1| + w_l - 1 at either end. By Minkowski's inequality E|w Y_1 - 1|^l is
-    at most (w_l b + w_l - 1)^l with b^l = E|Y_1 - 1|^l, and b <= b_l by the inequality of Cauchy and Schwarz. This is
-    the first number of the minimum. For the second number, |B - B'|^l <= B^l + B'^l. A Gaussian at the distance r from
-    A has the moment e^{l (l-1) r^2 s / 2}. The distance of B from A is at most 2, and the distance of B' from A is at
-    most 1. Both numbers are at least the bound on T'_l, which is at most b_l^l and at most E Y_1^l + 1 = u_l + 1. QED.
+    *l >= 3.* At w = w_l and at w = 1 / w_l, |w Y_1 - 1| is at most w_l |Y_1 - 1| + w_l - 1. By Minkowski's inequality
+    E|w Y_1 - 1|^l is at most (w_l b + w_l - 1)^l with b^l = E|Y_1 - 1|^l, and b <= b_l by the inequality of Cauchy and
+    Schwarz. This is the first number of the minimum. For the second number, |B - B'|^l <= B^l + B'^l. A Gaussian at the
+    distance r from A has the moment e^{l (l-1) r^2 s / 2}. The distance of B from A is at most 2, and the distance of
+    B' from A is at most 1. The two numbers are at least the bound on T'_l, which is at most b_l^l and at most E Y_1^l +
+    1 = u_l + 1. QED.
 
     In the worst case, record i adds +Delta in some direction, and every other record adds -Delta.
 
     Examples
     --------
-    At alpha = 2, q = 1/2 and e^s = 2: log(1 + (16 - 8 + 2) / 4).
+    At alpha = 2, q = 1/2 and e^s = 2, the bound is log(1 + (16 - 8 + 2) / 4).
 
     >>> z = 1 / math.sqrt(math.log(2))
     >>> found = without_replacement_zeroed([2], sampling_rate=0.5, noise_multiplier=z)
@@ -109,11 +111,12 @@ def without_replacement_zeroed(orders, *, sampling_rate: float, noise_multiplier
     )
     l = np.arange(len(base))
     s = float(base[2])
-    with np.errstate(invalid="ignore"):  # if s is infinite
+    with np.errstate(invalid="ignore"):  # for an infinite s
         log_w = (l - 1) * s
     log_u = (l - 1) * base
     terms = np.logaddexp(4 * log_u, log_u)
-    # e^{4s} - 2 e^{2s} + e^s is e^s ((e^{3s} - 1) - 2 (e^s - 1)), and e^{4s} (1 - 2 e^{-2s} + e^{-3s}).
+    # We write e^{4s} - 2 e^{2s} + e^s as e^s ((e^{3s} - 1) - 2 (e^s - 1)) for small s, and as e^{4s} (1 - 2 e^{-2s} +
+    # e^{-3s}) for large s.
     if s < 1:
         terms[2] = s + math.log(math.expm1(3 * s) - 2 * math.expm1(s))
     else:
@@ -130,7 +133,7 @@ def without_replacement_zeroed(orders, *, sampling_rate: float, noise_multiplier
 
 
 def amplified_zeroed(epsilon: float, *, sampling_rate: float) -> float:
-    r"""The epsilon of pure differential privacy for batches without replacement, one record zeroed out, any mechanism.
+    r"""The epsilon of pure differential privacy for batches without replacement under zero-out, for any mechanism.
 
     .. math:: \epsilon' = \log \frac{1 + q (e^{2 \epsilon} - 1)}{1 + q (e^\epsilon - 1)}
 
@@ -158,15 +161,15 @@ def amplified_zeroed(epsilon: float, *, sampling_rate: float) -> float:
 
         P / Q <= (1 - q + q e^epsilon r) / (1 - q + q r),
 
-    which rises with r and has the claimed value at r = e^epsilon. In the other order, B >= e^-epsilon B', so Q / P is
-    at most (1 - q + q r) / (1 - q + q e^-epsilon r). This ratio also rises with r, and it is 1 + q (e^epsilon - 1) at r
-    = e^epsilon. This value is at most the claimed value, because (1 + q (e^epsilon - 1))^2 <= 1 + q (e^{2 epsilon} -
-    1): the square of a mean is at most the mean of the squares. QED. Laws on two outcomes with these three ratios
-    attain the bound.
+    which increases with r and has the claimed value at r = e^epsilon. In the other order, B >= e^-epsilon B', so Q / P
+    is at most (1 - q + q r) / (1 - q + q e^-epsilon r). This ratio also increases with r, and it is 1 + q (e^epsilon -
+    1) at r = e^epsilon. This value is at most the claimed value, because (1 + q (e^epsilon - 1))^2 <= 1 + q (e^{2
+    epsilon} - 1). The reason is that the square of a mean is at most the mean of the squares. QED. Laws on two outcomes
+    with these three ratios attain the bound.
 
     Examples
     --------
-    At q = 1/2 and e^epsilon = 3: log(5 / 2).
+    At q = 1/2 and e^epsilon = 3, the result is log(5 / 2).
 
     >>> round(math.exp(amplified_zeroed(math.log(3), sampling_rate=0.5)), 12)
     2.5

@@ -15,7 +15,7 @@ SUM_OVER_EXAMPLES = True
 
 
 def bp(net: Net, x: np.ndarray, y: np.ndarray, *, m: int | None = None, rng=None) -> tuple[list, list]:
-    r"""The gradient of the mean loss for every W[l] and b[l]; the loop subtracts ``eta`` times it.
+    r"""The gradient of the mean loss for every W[l] and b[l]. The training loop subtracts ``eta`` times the direction.
 
     .. math:: \delta z^l = \begin{cases} \hat y - y & l = L \\
               ((W^{l+1})^\top \delta z^{l+1}) \odot \phi_l'(z^l) & l < L \end{cases}
@@ -45,16 +45,16 @@ def bp(net: Net, x: np.ndarray, y: np.ndarray, *, m: int | None = None, rng=None
     L = net.L
     z, h = forward(net, x)
     dz: list = [None] * (L + 1)
-    # The sum starts at 0, because more than one layer reads h[l] if a skip starts there.
-    v: list = [0.0] * (L + 1)  # v[l]: the loss by h[l]
+    # v[l] is a sum, because more than one layer reads h[l] if a skip starts at h[l].
+    v: list = [0.0] * (L + 1)  # v[l] is the derivative of the loss with respect to h[l]
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):
-        # The loss's error is already its derivative by z[L], so no phi' follows at the top.
+        # The error is already the derivative of the loss with respect to z[L], so the top layer needs no phi'.
         dz[l] = net.loss.error(z[L], y) if l == L else net.pull(l, z, v[l])  # (k, n_l)
         if l > 1:
             back = net.map[l].transpose(net.W[l], dz[l])  # (W^l)^T dz^l   (k, n_{l-1})
-            for j in net.reads(l):  # l - 1, and the start of a skip into l
+            for j in net.reads(l):  # l - 1 and, for a skip into layer l, its first layer
                 v[j] = v[j] + back
         # We use float(m), because a NumPy number would turn float32 into float64.
         dW[l], db[l] = net.map[l].outer(dz[l] / float(m), net.input(l, h))  # (n_l, n_{l-1}), (n_l,)

@@ -1,6 +1,6 @@
 """DFA: direct feedback alignment. The error reaches every layer through a fixed random matrix.
 
-See Lee & Kifer (2020), Equation 5, and Ohana et al. (2021), Equation 4. B^l feeds layer l; both papers print B^{l+1}.
+See Lee & Kifer (2020), Equation 5, and Ohana et al. (2021), Equation 4. B^l feeds layer l. The papers print B^{l+1}.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ def dfa(
     project: Callable = exact_projection,
     rng=None,
 ) -> tuple[list, list]:
-    r"""The DFA direction for every layer; the loop subtracts ``eta`` times it.
+    r"""The DFA direction for every layer. The training loop subtracts ``eta`` times the direction.
 
     .. math:: \delta z^l = \begin{cases} e = \hat y - y & l = L \\
               (B^l e) \odot \phi_l'(z^l) & l < L \end{cases}
@@ -44,7 +44,7 @@ def dfa(
     B : list of (n_l, n_L) arrays for l = 1..L-1, from `nfa.feedback.draw`; B[l] feeds layer l
     m : int > 0, divisor of the sum over examples; the number k of examples if not given
     at : "h" or "z", the place at which B[l] e enters a layer with pooling: above or below the pooling
-    project : function (e, B[l]) -> (k, n_l); with a noisy projection, this is Ohana et al.'s Equation 1
+    project : function (e, B[l]) -> (k, n_l); with a noisy projection, the rule is Equation 1 of Ohana et al.
     rng : not used, because DFA itself draws nothing
 
     Returns
@@ -57,11 +57,11 @@ def dfa(
 
     Notes
     -----
-    Reading: the papers' formula has no B for l = L. Figure 1 sends e itself into the top layer. Because e is already
-    the derivative by z[L], no phi' follows.
+    The papers' formula has no B for l = L. We follow Figure 1, in which e itself enters the top layer. The error e is
+    already the derivative of the loss with respect to z[L], so the top layer needs no phi'.
 
     The code works for layers of any kind. `net.input(l, h)` is the input of layer l, including skips.
-    `net.pull(l, z, v, at)` carries v back through its pooling to z[l] and multiplies by phi_l'(z[l]).
+    `net.pull(l, z, v, at)` carries v back through the layer's pooling to z[l] and multiplies by phi_l'(z[l]).
     `net.map[l].outer(dz, h)` gives the sums of dz h^T and of dz.
     """
     m = len(x) if m is None else m
@@ -71,7 +71,8 @@ def dfa(
     e = net.loss.error(z[L], y)  # (k, n_L)
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
-    # No layer waits for another, so every order gives these values if project draws nothing.
+    # No layer needs the result of another layer. So every order of the layers gives the same values, if project draws
+    # nothing.
     for l in range(L, 0, -1):
         # We use float(m), because a NumPy number would turn float32 into float64.
         dz = e if l == L else net.pull(l, z, project(e, B[l]), at)  # (B e) * phi'(z)   (k, n_l)

@@ -1,6 +1,7 @@
 """DP hybrid BP/DFA: DP-DFA in the dense layers, and clipped per-example gradients in the convolutions below.
 
-This is Lee & Kifer (2020), Section 4.2, on Algorithm 1. B^l feeds layer l; the paper prints B^{l+1} for it.
+This is Algorithm 1 of Lee & Kifer (2020) with the convolutions of Section 4.2. B^l feeds layer l. The paper prints
+B^{l+1} instead.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,7 +37,7 @@ def dp_hybrid(
     rng: np.random.Generator,
     state: dict | None = None,
 ) -> tuple[list, list]:
-    r"""The private hybrid direction for every layer; the loop subtracts ``eta`` times it.
+    r"""The private hybrid direction for every layer. The training loop subtracts ``eta`` times the direction.
 
     .. math:: e_i = \mathrm{clip}_{\tau_e}(\hat y_i - y_i), \qquad
               \delta z_i^l = \begin{cases} e_i & l = L \\ (B^l e_i) \odot \phi_l'(z_i^l) & \ell < l < L \\
@@ -46,26 +47,26 @@ def dp_hybrid(
               \begin{cases} \delta z_i^l \, \mathrm{clip}_{\tau_{h,l}}(h_i^{l-1})^\top & l > \ell \\
               \mathrm{clip}_\tau(\delta z_i^l \, (h_i^{l-1})^\top) & l \le \ell \end{cases}
 
-    db is computed in the same way, and clipped to tau separately for l <= ell.
+    db is computed as dW, without the factor h. For l <= ell, an example's terms of dW and db are clipped separately.
 
     Source: [lee2020:hybrid-conv] [lee2020:hybrid-delta]
 
     Parameters
     ----------
     net : Net
-    x : (k, *in_shape) array; k may be 0 (then the direction is only noise)
+    x : (k, *in_shape) array; k may be 0, and then the direction is only noise
     y : (k, n_L) array of targets, one-hot for class labels
     B : list, B[l] (n_l, n_L) for l = ell+1..L-1, from `nfa.feedback.draw`; lower entries are not used
     m : float > 0, public normaliser: the batch size, or its expected value
     sigma : float >= 0, standard deviation of the noise on every coordinate of the average
-    tau : float > 0, l2 bound on each example's gradient for W[l], and on that for b[l], for l <= ell
+    tau : float > 0, l2 bound on each example's gradient for W[l], and on the gradient for b[l], for l <= ell
     tau_e : float > 0, l2 bound on each example's error
     tau_h : float > 0, l2 bound on a dense layer's input from an example, or a list of bounds, one for each layer
         ell+1..L
     ell : int in 0..L-1, number of layers that learn by clipped gradients; by default the convolutions
     clip_l2 : function (v, c, shares) that returns the rows of v clipped to norm c, as a new array
     add_normal : function (out, std, rng) that adds the noise in place
-    rng : numpy.random.Generator; layers draw from the top down, W before b
+    rng : numpy.random.Generator; the noise is drawn from the top layer down, W before b
     state : dict. Its entry "clipped" gets the share of examples that each clip scales down, in the order of the clips
 
     Returns
@@ -79,19 +80,19 @@ def dp_hybrid(
 
     Notes
     -----
-    The gradients of the lower layers are those of <z^{ell+1}, delta z^{ell+1}> with a fixed delta. They start from the
-    clipped error, because line 9 of Algorithm 1 clips it first. If a record's dz or input of a layer is not finite, its
-    term in that layer counts as 0.
+    The gradients of the lower layers are those of <z^{ell+1}, delta z^{ell+1}> with a fixed delta z^{ell+1}. This
+    vector contains the clipped error, because line 9 of Algorithm 1 clips the error first. If a record's dz or input of
+    a layer is not finite, its term in this layer is 0.
     """
     ell = convolutions(net) if ell is None else ell
     taus = _check(net, m=m, tau=tau, tau_h=tau_h, ell=ell)
     L = net.L
     z, h = forward(net, x)
-    shares: list = []  # shares of the batch that each clip scales down
-    # The clip comes before any layer reads e (line A9), so the bound tau_e holds for every layer, also for the top.
+    shares: list = []  # for each clip, the share of the batch that it scales down
+    # We clip e before any layer uses it (line A9). So the bound tau_e holds for every layer, also for the top layer.
     e = clip_l2(net.loss.error(z[L], y), tau_e, shares)  # (k, n_L)
     dz: list = [None] * (L + 1)
-    v: list = [0.0] * (L + 1)  # v[l] for l <= ell: the signal that comes back to h[l]
+    v: list = [0.0] * (L + 1)  # v[l], for l <= ell, is the signal that comes back to h[l]
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):
@@ -99,14 +100,14 @@ def dp_hybrid(
             dz[l] = e
         else:
             dz[l] = net.pull(l, z, project(e, B[l]) if l > ell else v[l])  # (k, n_l)
-        # Layer ell + 1 learns by feedback. It sends its dz down through the true weights, as the layers below it do.
+        # Layer ell + 1 learns by feedback. Its dz goes down through the true weights, as in the layers below.
         if 1 < l <= ell + 1:
             back = net.map[l].transpose(net.W[l], dz[l])  # (W^l)^T dz^l   (k, n_{l-1})
             for j in net.reads(l):
                 v[j] = v[j] + back
         h_in = net.input(l, h)  # (k, n_{l-1})
         if l > ell:  # as in DP-DFA
-            # This call must come before the product: 0 times infinity is NaN, and no later clip would remove it.
+            # This call must precede the product. 0 times infinity is NaN, and no later clip would remove a NaN.
             dz_l, h_in = finite_rows(dz[l], h_in)  # (k, n_l), (k, n_{l-1})
             # We divide by the public m, because with len(x) one record would change the weight of all others. We use
             # float(m), because a NumPy number would turn float32 into float64.
@@ -153,18 +154,18 @@ def mechanism(
     sampling: str,
     sampling_rate: float,
 ) -> Mechanism:
-    """One step of `dp_hybrid`: a Gaussian mechanism with the sensitivity of all layers together.
+    """One step of `dp_hybrid`: a Gaussian mechanism with the sensitivity of all layers as one vector.
 
     Source: [lee2020:acct] [ours:hybrid-sensitivity]
 
     Raises NoGuarantee without noise, and ValueError if a number or a name is out of range.
 
     Proof of `nfa.sensitivity.dfa.hybrid_sensitivity`. A record adds a vector of norm at most tau / m to the direction
-    for a lower layer's W, and another one to that for its b. Neighbours differ in the terms of k records, so each of
-    the 2 ell directions moves by at most k tau / m. The dense layers move other coordinates, so the squares add up.
-    Opposite gradients attain the bound if all of them are clipped.
+    of each lower layer's W, and such a vector to the direction of its b. Neighbours differ in k such terms, so each of
+    these 2 ell directions changes by at most k tau / m. The directions of the dense layers are other coordinates, so
+    the squared norms add up. Opposite gradients attain the bound if the clip scales all of them down.
 
-    For the effect of rounding, see the Notes of `nfa.mechanism.Mechanism`.
+    The Notes of `nfa.mechanism.Mechanism` describe the effect of rounding.
     """
     ell = convolutions(net) if ell is None else ell
     taus = _check(net, m=m, tau=tau, tau_h=tau_h, ell=ell)

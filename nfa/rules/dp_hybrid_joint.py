@@ -1,4 +1,4 @@
-"""Joint-clip hybrid: DFA in the dense layers, BP in the convolutions below, each example's whole direction clipped.
+"""Joint-clip hybrid: DFA in the dense layers and BP in the convolutions, with each example's whole direction clipped.
 
 This rule is ours. It is the hybrid of Lee & Kifer (2020, Section 4.2) with the clip of `nfa.rules.dp_dfa_joint`. Their
 own private version is `nfa.rules.dp_hybrid`.
@@ -36,7 +36,7 @@ def dp_hybrid_joint(
     rng: np.random.Generator,
     state: dict | None = None,
 ) -> tuple[list, list]:
-    r"""The joint-clip hybrid direction for every layer; the loop subtracts ``eta`` times it.
+    r"""The joint-clip hybrid direction for every layer. The training loop subtracts ``eta`` times the direction.
 
     .. math:: \delta z_i^l = \begin{cases} e_i = \hat y_i - y_i & l = L \\
               (B^l e_i) \odot \phi_l'(z_i^l) & \ell < l < L \\
@@ -50,7 +50,7 @@ def dp_hybrid_joint(
     Parameters
     ----------
     net : Net
-    x : (k, *in_shape) array; k may be 0 (then the direction is only noise)
+    x : (k, *in_shape) array; k may be 0, and then the direction is only noise
     y : (k, n_L) array of targets, one-hot for class labels
     B : list, B[l] (n_l, n_L) for l = ell+1..L-1, from `nfa.feedback.draw`; lower entries are not used
     C : float > 0, l2 bound on each example's direction in all weights and biases together
@@ -58,7 +58,7 @@ def dp_hybrid_joint(
     sigma : float >= 0, standard deviation of the noise on every coordinate of the average
     ell : int in 0..L-1, number of layers that learn by backpropagation; by default the convolutions
     add_normal : function (out, std, rng) that adds the noise in place
-    rng : numpy.random.Generator; layers draw from the top down, W before b
+    rng : numpy.random.Generator; the noise is drawn from the top layer down, W before b
     state : dict. Its entry "clipped" gets a list with the share of examples that the clip scales down
 
     Returns
@@ -68,12 +68,12 @@ def dp_hybrid_joint(
     Raises
     ------
     ValueError : if m or C is not positive, if C is too small for the dtype, if sigma is negative, if ell is out of
-        range, or if B has nothing for a layer above ell
+        range, or if B has no entry for a hidden layer above ell
 
     Notes
     -----
-    With ell = 0, it is `nfa.rules.dp_dfa_joint` at h; with ell = L-1, it is DP-SGD. A direction is omitted if its norm
-    is not finite because its pass has overflowed.
+    With ell = 0, the rule is `nfa.rules.dp_dfa_joint` with at="h". With ell = L-1, it is DP-SGD. A direction is omitted
+    if its norm is not finite, because a value has overflowed.
     """
     ell = convolutions(net) if ell is None else ell
     require.normaliser(m, rule="dp_hybrid_joint")
@@ -84,15 +84,15 @@ def dp_hybrid_joint(
     check_feeds(B, range(ell + 1, L))
     z, h = forward(net, x)
     e = net.loss.error(z[L], y)  # (k, n_L)
-    # There are two loops over the layers, because scaling needs the norm of an example's whole direction.
+    # We need two loops over the layers, because the factor depends on the norm of an example's whole direction.
     own: list = [None] * (L + 1)
-    v: list = [0.0] * (L + 1)  # v[l] for l <= ell: the signal that comes back to h[l]
+    v: list = [0.0] * (L + 1)  # v[l], for l <= ell, is the signal that comes back to h[l]
     for l in range(L, 0, -1):
         if l == L:
             dz = e
         else:
             dz = net.pull(l, z, project(e, B[l]) if l > ell else v[l])  # (k, n_l)
-        # Layer ell + 1 learns by feedback. It sends its dz down through the true weights, as the layers below it do.
+        # Layer ell + 1 learns by feedback. Its dz goes down through the true weights, as in the layers below.
         if 1 < l <= ell + 1:
             back = net.map[l].transpose(net.W[l], dz)  # (W^l)^T dz^l   (k, n_{l-1})
             for j in net.reads(l):
@@ -115,7 +115,7 @@ def dp_hybrid_joint(
 
 
 def mechanism(*, C: float, m: int, sigma: float, adjacency: str, sampling: str, sampling_rate: float) -> Mechanism:
-    """One step of `dp_hybrid_joint`: the same mechanism as a step of `nfa.rules.dp_dfa_joint`, with the same proof.
+    """One step of `dp_hybrid_joint`: the mechanism of `nfa.rules.dp_dfa_joint`, whose proof covers this rule too.
 
     Source: [ours:joint-clip]
 

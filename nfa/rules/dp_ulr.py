@@ -1,4 +1,4 @@
-"""DP-ULR as printed: likelihood-ratio estimates, clipped by layer. Their own noise is meant to protect the records.
+"""DP-ULR as printed: likelihood-ratio estimates, clipped by layer. Their own noise is intended as the privacy noise.
 
 This is Algorithm 1 of "Forward Learning with Differential Privacy". Kept for study. It has no guarantee; use
 `nfa.rules.dp_ulr_sound`. Batches come from `nfa.sampling.PoissonRejection`.
@@ -37,7 +37,7 @@ def dp_ulr(
     rng: np.random.Generator,
     state: dict[str, Any] | None = None,
 ) -> tuple[list, list]:
-    r"""The direction of Algorithm 1 for every layer; the loop subtracts ``eta`` times it.
+    r"""The direction of Algorithm 1 for every layer. The training loop subtracts ``eta`` times the direction.
 
     .. math:: \sigma_l^2 = \frac{\lambda_{\min}\big(\sum_i \ell_i^2 \, [h_i; 1][h_i; 1]^\top\big)}{K C^2 \sigma_0^2},
               \qquad dW^l = \frac{1}{N_B} \sum_i \mathrm{clip}_C\big(\widehat{\delta z}_i^l (h_i^{l-1})^\top\big)
@@ -54,15 +54,15 @@ def dp_ulr(
     C : float > 0, l2 bound on each example's estimate of one layer's weights and biases
     K : int >= 1, number of losses for each example and layer
     N_B : int >= 1, divisor of the sum over examples and least size of a batch
-    remedy : what to do if the controller's matrix is singular: "none", raise an error; "parameters", noise on the
+    remedy : action if the controller's matrix is singular: "none", raise an error; "parameters", noise on the
         parameters instead of the pre-activations, so that the Jacobian is the identity; "eigenvectors", extra noise on
         the sum of the estimates
-    sigma : float > 0, standard deviation of the noise on pre-activations for "eigenvectors", because no equation sets
-        it
+    sigma : float > 0, only for "eigenvectors": standard deviation of the noise on pre-activations, which no equation
+        determines
     chunk, weigh : as in `nfa.rules.ulr.proxy`
-    rng : numpy.random.Generator; layers draw from the top down
-    state : dict. Its entry "sigma" gets the list of the layers' noise, and "clipped" the share that each clip scales
-        down
+    rng : numpy.random.Generator; the noise is drawn from the top layer down
+    state : dict. Its entry "sigma" gets the list of the layers' noise. Its entry "clipped" gets the share of examples
+        that each clip scales down
 
     Returns
     -------
@@ -70,23 +70,25 @@ def dp_ulr(
 
     Raises
     ------
-    ValueError : if a number or the remedy is out of range, or if a batch is empty. ValueError also if the controller
-        finds no noise, because a layer's matrix is singular, or because the losses are all 0 or not all finite
+    ValueError : if a number or the remedy is out of range, or if a batch is empty. ValueError also if Equation 8 gives
+        no noise, because a layer's matrix is singular, or because the losses are all 0 or not all finite
 
     Notes
     -----
-    Readings. The module's output is the pre-activation, so its Jacobian by W and b is [h; 1] for every output. The
-    controller's matrix is the matrix of one output. For a layer without biases, h takes the place of [h; 1] throughout.
-    Equation 8 holds with equality. C is the bound of each layer. The step is divided by N_B, as in line 208, although a
-    batch is larger on average. "eigenvectors" takes the covariance before the clip, as the appendix does. A variance
-    that the formula makes negative becomes 0.
+    We interpret the paper as follows. The output of a module is the pre-activation. So the Jacobian of this output with
+    respect to W and b is [h; 1] for every output unit. The controller's matrix, in Equation 8, is the matrix of one
+    output unit. For a layer without biases, h replaces [h; 1] everywhere. Equation 8 holds with equality. C is the
+    bound of each layer. The sum is divided by N_B, as in line 208, although a batch is larger on average.
+    "eigenvectors" uses the covariance before the clip, as the appendix does. If the formula gives a negative variance,
+    we use 0.
     """
     _check(sigma_0=sigma_0, C=C, K=K, N_B=N_B, remedy=remedy, sigma=sigma)
     if len(x) == 0:
         raise ValueError("dp_ulr needs a batch of at least one example, because dp_ulr draws noise for each example")
     L = net.L
     z, h = forward(net, x)
-    # Equation 8 reads the batch's losses, so the size of the noise reveals them. No theorem here counts this.
+    # Equation 8 uses the losses of the batch, so the size of the noise reveals information about them. No theorem
+    # covers this.
     loss = net.loss.value(z[L], y)  # without noise   (k,)
     if not np.isfinite(loss).all():
         raise ValueError(f"the loss of example {int(np.flatnonzero(~np.isfinite(loss))[0])} of the batch is not finite")
@@ -104,14 +106,14 @@ def dp_ulr(
         else:
             sigmas[l] = sigma if remedy == "eigenvectors" else controller(net, l, h_in, loss, K=K, C=C, sigma_0=sigma_0)
             dz = proxy(net, l, z, h, y, sigma=sigmas[l], K=K, chunk=chunk, weigh=weigh, rng=rng)  # (k, n_l)
-            # Each layer is clipped separately, W and b together, so all layers together can have norm sqrt(L) C.
+            # We clip each layer separately, with W and b as one vector. So the norm over all layers can be sqrt(L) C.
             norm = np.sqrt(sum(net.map[l].norms2(dz, h_in)))  # ||g_i^l||   (k,)
             dW[l], db[l] = net.map[l].outer(scale_rows(dz, clip_factor(norm, C)), h_in)  # (n_l, n_{l-1}), (n_l,)
         if remedy == "eigenvectors":
-            # The estimate, a mean of K draws, has variance (loss / sigma)^2 / K along [h; 1].
+            # The estimate is a mean of K samples. Along [h; 1], its variance is (loss / sigma)^2 / K.
             extra_W, extra_b = _extra_noise(net, l, h_in, loss / (sigmas[l] * math.sqrt(K)), sigma_0 * C, rng)
             dW[l], db[l] = dW[l] + extra_W, db[l] + extra_b
-        # We divide by the least size of a batch (line 208), and not by the size of this batch.
+        # We divide by the smallest size of a batch (line 208), and not by the size of this batch.
         dW[l], db[l] = dW[l] / float(N_B), db[l] / float(N_B)
         clipped[l] = float(np.mean(norm > C))
     if state is not None:
@@ -136,7 +138,7 @@ def controller(net: Net, l: int, h_in: np.ndarray, loss: np.ndarray, *, K: int, 
     """
     rows = _rows(net, l, h_in, loss)  # (k P, n_{l-1} + 1), or n_{l-1} columns without biases
     if len(rows) >= rows.shape[1]:
-        # We take the smallest eigenvalue, because noise must hide a record in every direction.
+        # We take the smallest eigenvalue, because the noise must be large enough in every direction.
         smallest, largest = np.linalg.eigvalsh(rows.T @ rows)[[0, -1]]
         if smallest > 1e-12 * largest:
             # The variance of the estimate is proportional to 1 / sigma^2. A smaller sigma gives more noise, so Equation
@@ -150,7 +152,7 @@ def controller(net: Net, l: int, h_in: np.ndarray, loss: np.ndarray, *, K: int, 
 
 
 def _rows(net: Net, l: int, h_in: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """The rows of the controller's Gram matrix in float64, which are weight_i [h_i; 1] at every position.
+    """The rows weight_i [h_i; 1] at every position, in float64. They give the controller's Gram matrix.
 
     The entry for 1 exists only if the layer has biases.
     """
@@ -161,17 +163,17 @@ def _rows(net: Net, l: int, h_in: np.ndarray, weight: np.ndarray) -> np.ndarray:
 
 
 def _apart(net: Net, l: int, g: np.ndarray) -> tuple:
-    """A matrix with a row for each output and the columns of `_rows`, split into the parts for W[l] and for b[l]."""
+    """Split a matrix with a row for each output unit, and the columns of `_rows`, into the parts for W[l] and b[l]."""
     shape = net.map[l].shape_W
     width = math.prod(shape[1:])
     return g[:, :width].reshape(shape), g[:, width:].ravel()  # (n_l, n_{l-1}), (n_l,) or (0,)
 
 
 def _extra_noise(net: Net, l: int, h_in: np.ndarray, weight: np.ndarray, target: float, rng) -> tuple:
-    r"""Noise for the sum, of variance max(0, target^2 - lambda_v) in direction v. The estimate's variance is lambda_v.
+    r"""Extra noise of variance max(0, target^2 - lambda_v) in direction v. The variance of the estimate is lambda_v.
 
-    The eigenvectors with lambda > 0 come from the smaller of the two Gram matrices, of the rows or of the columns. In
-    every other direction, the noise has the full variance.
+    We compute the eigenvectors with lambda > 0 from the Gram matrix of the rows or of the columns, whichever is
+    smaller. In every direction orthogonal to these eigenvectors, the variance of the noise is target^2.
     """
     rows = _rows(net, l, h_in, weight)
     if len(rows) < rows.shape[1]:
@@ -180,27 +182,26 @@ def _extra_noise(net: Net, l: int, h_in: np.ndarray, weight: np.ndarray, target:
         own, V = own[live], rows.T @ U[:, live] / np.sqrt(own[live])  # (n, r), n the columns of the rows
     else:
         own, V = np.linalg.eigh(rows.T @ rows)
-    xi = rng.standard_normal((net.map[l].shape_W[0], rows.shape[1]))  # one row for each output
-    # xi gives the full variance in every direction. The second term reduces it along each eigenvector to the missing
-    # variance.
+    xi = rng.standard_normal((net.map[l].shape_W[0], rows.shape[1]))  # one row for each output unit
+    # target xi has variance target^2 in every direction. The second term reduces it along each eigenvector.
     noise = target * xi + (xi @ V) * (np.sqrt(np.maximum(0, target**2 - own)) - target) @ V.T
     return _apart(net, l, noise.astype(net.W[l].dtype))
 
 
 def _parameter_noise(net, l, z, h, y, sigma, C, K, chunk, weigh, rng) -> tuple:
-    """A draw of the clipped sum for noise on W[l] and b[l], from its exact law, without drawing K sets of weights.
+    """A sample of the clipped sum for noise on W[l] and b[l]. It has the exact law without drawing K sets of weights.
 
-    The loss depends on the noise only through its effect on z. This effect is normal with variance sigma^2
-    ||[h; 1]||^2. So along [h; 1], the estimate is the proxy with that noise. Orthogonal to [h; 1], the estimate is a
-    sum of normals with the losses as weights. If a layer without biases reads only zeros, no noise reaches the loss,
-    and every direction counts as orthogonal.
+    The noise changes the loss only through z, and its effect on z is normal with variance sigma^2 ||[h; 1]||^2. So
+    along [h; 1], the estimate is the proxy with noise of this variance on z. Orthogonal to [h; 1], the estimate is a
+    sum of normals with the losses as weights. If a layer has no biases and its input is 0, the noise does not change
+    the loss. Then every direction counts as orthogonal.
     """
     if not isinstance(net.map[l], Dense):
         raise ValueError(f'remedy "parameters" needs dense layers, but layer {l} is not dense')
     seen = _rows(net, l, net.input(l, h), np.ones(len(z[l]))).astype(z[l].dtype)  # [h; 1]   (k, n_{l-1} + 1)
     norm = np.sqrt(np.square(seen).sum(axis=1, keepdims=True))  # (k, 1)
     blind = norm[:, 0] == 0
-    # This avoids a division by 0. Any norm works there, because the part along [h; 1] is 0.
+    # The value 1 avoids a division by 0. The value 1 has no effect, because the part along [h; 1] is 0.
     norm[blind] = 1
     how: dict = {"baseline": False, "antithetic": False, "chunk": chunk, "weigh": weigh, "rng": rng}
     dz, power = proxy_and_power(net, l, z, h, y, sigma=sigma * norm, K=K, **how)
@@ -208,9 +209,10 @@ def _parameter_noise(net, l, z, h, y, sigma, C, K, chunk, weigh, rng) -> tuple:
     total, norms = np.zeros((dz.shape[1], seen.shape[1]), dz.dtype), np.empty(len(dz), dz.dtype)
     for i, (dz_i, seen_i, norm_i) in enumerate(zip(dz, seen, norm, strict=True)):
         across = rng.standard_normal(total.shape, dz.dtype)
-        # We remove the part along [h; 1], because the loss depends on it and dz_i contains it.
+        # We remove the part along [h; 1], because the term with dz_i already contains it.
         across -= np.outer(across @ seen_i, seen_i) / norm_i**2
-        # Orthogonal to [h; 1], the losses L_k weigh independent normals. Their sum has variance sum L_k^2, the power.
+        # Orthogonal to [h; 1], the estimate is a sum of independent normals times L_k. Its variance is sum L_k^2 =
+        # power.
         g = np.outer(dz_i, seen_i) + math.sqrt(power[i]) / (K * sigma) * across
         norms[i] = np.linalg.norm(g)
         total += g * clip_factor(norms[i : i + 1], C)

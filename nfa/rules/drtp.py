@@ -1,7 +1,7 @@
 """DRTP: direct random target projection. Hidden layers learn from the label alone, before the output is known.
 
-The source is Frenkel, Lefebvre & Bol (2021), [11] in Ohana et al. (2021). Section 4 of Ohana et al. calls DRTP possible
-but inferior.
+The source is Frenkel, Lefebvre & Bol (2021), which is reference [11] of Ohana et al. (2021). Section 4 of Ohana et al.
+calls DRTP possible but inferior.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ def drtp(
     project: Callable = exact_projection,
     rng=None,
 ) -> tuple[list, list]:
-    r"""The DRTP direction for every layer; the loop subtracts ``eta`` times it.
+    r"""The DRTP direction for every layer. The training loop subtracts ``eta`` times the direction.
 
     .. math:: \delta z^l = \begin{cases} e = \hat y - y & l = L \\
               -(B^l y) \odot \phi_l'(z^l) & l < L \end{cases}
@@ -58,8 +58,7 @@ def drtp(
     Notes
     -----
     For a one-hot y, the error y_hat - y is negative only at the true class. The target -y is this negative part,
-    rounded to one bit, and it is known before the forward pass ends. An optical projection can show a one-hot y
-    directly.
+    rounded to one bit. It is known before the forward pass ends. An optical device can show a one-hot y directly.
     """
     m = len(x) if m is None else m
     require.normaliser(m, rule="drtp", optional=True)
@@ -68,7 +67,7 @@ def drtp(
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):
-        # Only the layers below the top learn before the error is known. -y is negative at the true class, as e is.
+        # The hidden layers learn from -y, before the error is known. At the true class, -y is negative, as e is.
         dz = net.loss.error(z[L], y) if l == L else net.pull(l, z, -project(y, B[l]), at)  # (k, n_l)
         dW[l], db[l] = net.map[l].outer(dz / float(m), net.input(l, h))  # (n_l, n_{l-1}), (n_l,)
     return dW, db

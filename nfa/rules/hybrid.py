@@ -1,7 +1,7 @@
-"""Hybrid BP/DFA: feedback alignment in the dense layers, backpropagation below them.
+"""Hybrid BP/DFA: direct feedback alignment in the dense layers, and backpropagation in the layers below them.
 
 This is Lee & Kifer (2020), Section 4.2 and Figure 1(c). With clips and noise, it is `nfa.rules.dp_hybrid`. B^l feeds
-layer l; the paper prints B^{l+1} for it.
+layer l. The paper prints B^{l+1} instead.
 """
 
 from typing import NoReturn
@@ -18,14 +18,14 @@ SUM_OVER_EXAMPLES = True
 
 
 def convolutions(net: Net) -> int:
-    """The number of lowest layers that are convolutions, ell in the paper."""
+    """The number of convolutions below the first other layer, which is ell in the paper."""
     return next(l for l in range(net.L) if not isinstance(net.map[l + 1], Conv2d))
 
 
 def hybrid(
     net: Net, x: np.ndarray, y: np.ndarray, *, B: list, m: int | None = None, ell: int | None = None, rng=None
 ) -> tuple[list, list]:
-    r"""The hybrid direction for every layer; the loop subtracts ``eta`` times it.
+    r"""The hybrid direction for every layer. The training loop subtracts ``eta`` times the direction.
 
     .. math:: \delta z^l = \begin{cases} e = \hat y - y & l = L \\ (B^l e) \odot \phi_l'(z^l) & \ell < l < L \\
               ((W^{l+1})^\top \delta z^{l+1}) \odot \phi_l'(z^l) & l \le \ell \end{cases}
@@ -53,8 +53,9 @@ def hybrid(
 
     Notes
     -----
-    With ell = 0 it is DFA. Below layer ell + 1, the true weights carry the signal, including W^{ell+1}. A skip that
-    starts there and ends above ell + 1 carries nothing back, because DFA has no path through the dense layers.
+    With ell = 0, the rule is DFA. The true weights, including W^{ell+1}, carry the signal from layer ell + 1 down. A
+    skip from h[j], j <= ell, to a layer above ell + 1 carries nothing back, because DFA has no backward path through
+    the dense layers.
     """
     m = len(x) if m is None else m
     ell = convolutions(net) if ell is None else ell
@@ -65,7 +66,7 @@ def hybrid(
     z, h = forward(net, x)
     e = net.loss.error(z[L], y)  # (k, n_L)
     dz: list = [None] * (L + 1)
-    v: list = [0.0] * (L + 1)  # v[l] for l <= ell: the signal that comes back to h[l]
+    v: list = [0.0] * (L + 1)  # v[l], for l <= ell, is the signal that comes back to h[l]
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):
@@ -73,7 +74,7 @@ def hybrid(
             dz[l] = e
         else:
             dz[l] = net.pull(l, z, project(e, B[l]) if l > ell else v[l])  # (k, n_l)
-        # Layer ell + 1 learns by feedback. It sends its dz down through the true weights, as the layers below it do.
+        # Layer ell + 1 learns by feedback. Its dz goes down through the true weights, as in the layers below.
         if 1 < l <= ell + 1:
             back = net.map[l].transpose(net.W[l], dz[l])  # (W^l)^T dz^l   (k, n_{l-1})
             for j in net.reads(l):

@@ -1,7 +1,8 @@
 """Noisy BP: the private backpropagation baseline of Ohana et al. (2021, Section 4).
 
-Activations are clipped and offset as in `nfa.rules.pdfa`. The noise enters once, on the derivative of the loss at the
-top. Backpropagation carries the noise down with this derivative, so all layers learn from the same noise.
+Activations are clipped and offset as in `nfa.rules.pdfa`. The noise is added once, to the derivative of the loss at the
+top layer. Backpropagation carries the noise down with this derivative, so the directions of all layers contain the same
+noise.
 """
 
 import math
@@ -41,7 +42,9 @@ def noisy_bp(
     rng: np.random.Generator,
     state: dict | None = None,
 ) -> tuple[list, list]:
-    r"""The direction of BP with noise at the top and clipped activations; the loop subtracts ``eta`` times it.
+    r"""The direction of BP with noise at the top layer and clipped activations.
+
+    The training loop subtracts ``eta`` times the direction.
 
     .. math:: \delta z^L = \mathrm{scale}_{\tau_e}(\hat y - y) + g, \quad g \sim N(0, \sigma^2 I), \qquad
               \delta z^l = ((W^{l+1})^\top \delta z^{l+1}) \odot \phi_l'(z^l), \qquad
@@ -56,15 +59,17 @@ def noisy_bp(
         records)
     y : (k, n_L) array of targets, one-hot for class labels
     m : int > 0, the public normaliser (the batch size)
-    sigma : float >= 0, standard deviation of every entry of g, per record and output
+    sigma : float >= 0, standard deviation of every entry of g, which has an entry for each record and output
     tau_e : float > 0, l2 bound on each error before the noise; inf for no bound
     tau_h_max, tau_h_min, clip_x, floor : as for `nfa.rules.pdfa.pdfa`
-    noise : "record", one g for every record, as in Equation 8; "batch", one g for all records of a batch; "layers", in
-        addition one for every hidden layer, added to the signal that comes back to h[l] and carried down with it
-    noise_first : bool, scale error and noise together: scale_{tau_e}(y_hat - y + g)
+    noise : "record", one g for every record, as in Equation 8; "batch", one g for all records of a batch; "layers", as
+        "record", with another g for every hidden layer l, which is added to the signal that comes back to h[l] and
+        carried down with it
+    noise_first : bool, whether the noise is added before the scaling: scale_{tau_e}(y_hat - y + g)
     clip_l2 : function (v, c, shares) that returns the rows of v clipped to norm c, as a new array
     clip_offset : function (v, nu, c, floor) that returns the entries of v offset by nu and clipped to c
-    add_normal_each : function (out, std, rng) that adds noise in place, a row for each example; it draws g at std 1
+    add_normal_each : function (out, std, rng) that adds noise in place, a row for each example. The rule calls it with
+        std 1
     rng : numpy.random.Generator that draws g
     state : dict. Its entry "clipped" gets the share of examples that the clip scales down
 
@@ -74,18 +79,19 @@ def noisy_bp(
 
     Raises
     ------
-    ValueError : if a bound, sigma or m is out of range, or if floor or noise is not one of those above
+    ValueError : if a bound, sigma or m is out of range, or if floor or noise is none of the names above
 
     Notes
     -----
-    In the text, the noise is applied "on the derivative of the loss once at the top". The settings noise and
-    noise_first are readings of this sentence. tau_e and the size of sigma are readings too. If the noise is meant for
-    the derivative of the mean loss, sigma here is m times as large. `nfa reproduce ohana2021:exp-bp` tries them.
+    In the text, the noise is applied "on the derivative of the loss once at the top". The settings noise, noise_first,
+    tau_e and sigma are different ways to interpret this sentence. If the paper's noise is on the derivative of the mean
+    loss, our sigma is m times as large. `nfa reproduce ohana2021:exp-bp` trains with different values of these
+    settings.
 
     Examples
     --------
-    Take two records of one class, equal probabilities, and noise of 0.1 on both outputs. The bias differs between the
-    readings.
+    There are two records of one class. The network predicts equal probabilities, and the noise on each of the two
+    outputs is 0.1. The direction of the bias depends on noise_first.
 
     >>> from nfa.network import mlp, ops
     >>> net = mlp((1, 2), ops.tanh, init="zeros", rng=np.random.default_rng(0))
@@ -107,9 +113,10 @@ def noisy_bp(
     z, h = forward(net, x)
     shares: list = []  # share of the batch that the clip scales down
     e = net.loss.error(z[L], y)  # y_hat - y   (k, n_L)
-    # g has standard deviation 1 and is scaled below, so runs of one seed have the same g at every sigma, also at 0.
+    # g has standard deviation 1 and is multiplied by sigma below. So with a given seed, g does not depend on sigma,
+    # which may be 0.
     if noise == "batch":
-        g = rng.standard_normal((1, e.shape[1]), e.dtype)  # one row serves the whole batch   (1, n_L)
+        g = rng.standard_normal((1, e.shape[1]), e.dtype)  # one row for the whole batch (1, n_L)
     else:
         g = np.zeros_like(e)  # (k, n_L)
         add_normal_each(g, 1.0, rng)
@@ -118,7 +125,7 @@ def noisy_bp(
     else:
         top = clip_l2(e, tau_e, shares) + float(sigma) * g
     dz: list = [None] * (L + 1)
-    v: list = [0.0] * (L + 1)  # v[l]: the signal that comes back to h[l]
+    v: list = [0.0] * (L + 1)  # v[l] is the signal that comes back to h[l]
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):

@@ -2,7 +2,7 @@
 
 The method is that of Chaudhuri, Monteleoni and Sarwate (2011, Algorithm 2, for two classes), which Berthier (2019,
 Section 3.2.1) sketches. This rule allows any number of classes and uses Gaussian noise, with our own proof. One step on
-all records (``--sampling none --epochs 1 --lr 1``) is the whole training, as for `nfa.rules.output_perturbation`.
+all records (``--sampling none --epochs 1 --lr 1``) is the whole training, as with `nfa.rules.output_perturbation`.
 """
 
 import math
@@ -19,7 +19,7 @@ from nfa.network.softmax_regression import check_one_hot, check_softmax_regressi
 from nfa.noise import add_normal as numpy_normal
 from nfa.rules.output_perturbation import check_settings, leading_to
 
-SHARE = 1e-3  # extra cost of hiding the inexact minimisation, as a share of the cost of the noise in the objective
+SHARE = 1e-3  # the noise that hides the inexact minimisation increases the Renyi curve by this share
 
 
 def objective_perturbation(
@@ -36,20 +36,20 @@ def objective_perturbation(
     rng: np.random.Generator,
     state: dict | None = None,
 ) -> tuple[list, list]:
-    r"""The direction from the weights to the minimiser of the perturbed objective; the learning rate 1 reaches it.
+    r"""The direction from the weights to the perturbed minimiser. A step with learning rate 1 reaches it.
 
     .. math:: (dW, db) = (W, b) - \theta - N(0, \rho^2 I), \qquad
               \theta = \mathrm{argmin}_\theta \frac1m \sum_i \mathcal L(\theta \tilde x_i, y_i)
               + \frac\lambda2 \|\theta\|^2 + \langle \eta, \theta \rangle, \qquad \eta \sim N(0, \sigma^2 I)
 
-    The inputs are clipped to norm R as in `nfa.rules.output_perturbation`, and rho is that of `hiding_noise`.
+    The inputs are clipped to norm R as in `nfa.rules.output_perturbation`. `hiding_noise` computes rho.
 
     Source: [ours:softmax-objective]
 
     Parameters
     ----------
     net : Net of one dense layer, with the softmax cross-entropy; the values of its weights do not matter
-    x : (k, *in_shape) array; k may be 0; then the minimiser is -eta / lam
+    x : (k, *in_shape) array; k may be 0, and then the minimiser is -eta / lam
     y : (k, n_L) array of one-hot targets
     m : float > 0, public normaliser: the number of records, or its expected value
     lam : float > 0, weight of the regulariser, biases included
@@ -57,7 +57,8 @@ def objective_perturbation(
     sigma : float >= 0, standard deviation of the noise on every coordinate of the gradient of the objective
     tolerance : float in [1e-12, 1); at the computed minimiser, the norm of the gradient is at most tolerance R
     add_normal : function (out, std, rng) that adds the noise in place
-    rng : numpy.random.Generator; draws eta, one class per row with its bias last, and then the noise on theta
+    rng : numpy.random.Generator, which draws eta (a row for each class, with its bias last), and then the noise on
+        theta
     state : dict. Its entry "clipped" gets the share of examples that the clip scales down
 
     Returns
@@ -71,8 +72,8 @@ def objective_perturbation(
 
     Notes
     -----
-    The minimiser is computed in float64. If the input of a record is not finite, it counts as the input 0, which has no
-    effect.
+    The minimiser is computed in float64. If the input of a record is not finite, it is replaced by 0, so the record has
+    no effect.
     """
     check_softmax_regression(net, rule="objective_perturbation")
     check_settings(m=m, lam=lam, R=R, sigma=sigma, tolerance=tolerance, rule="objective_perturbation")
@@ -83,7 +84,7 @@ def objective_perturbation(
     add_normal(eta, sigma, rng)
     # The inputs are divided by R, so we minimise over R theta: lam becomes lam / R^2, and eta becomes eta / R.
     theta = minimise(inputs, y, m=m, lam=lam / R / R, linear=eta / R, tolerance=tolerance) / R  # (n_L, n_0 + 1)
-    # The minimiser is computed only to the tolerance. This noise hides the remaining distance.
+    # The computed theta differs from the exact minimiser by up to the tolerance. This noise hides the difference.
     add_normal(theta, hiding_noise(m=m, lam=lam, sigma=sigma, tolerance=tolerance), rng)
     if state is not None:
         state["clipped"] = shares
@@ -91,7 +92,7 @@ def objective_perturbation(
 
 
 def hiding_noise(*, m: float, lam: float, sigma: float, tolerance: float) -> float:
-    r"""The noise on theta that hides the distance from the exact minimiser, at the cost of `SHARE`.
+    r"""The std of the noise on theta that hides the difference from the exact minimiser. `SHARE` determines its size.
 
     .. math:: \rho = \frac{2 \tau}{s \sqrt{\mathrm{SHARE}}}, \qquad \tau = \frac{\mathrm{tolerance} \, R}\lambda, \qquad
               s = \frac{\sqrt2 R}{m \sigma}
@@ -101,7 +102,7 @@ def hiding_noise(*, m: float, lam: float, sigma: float, tolerance: float) -> flo
 
 @dataclass(frozen=True, kw_only=True)
 class SoftmaxObjective:
-    r"""The cost of one release of `objective_perturbation`, if a record is added, removed or zeroed out.
+    r"""The Renyi curve and the delta of one release of `objective_perturbation`, under add-remove and zero-out.
 
     `mechanism` has the proof.
 
@@ -110,14 +111,15 @@ class SoftmaxObjective:
     Parameters
     ----------
     classes : int >= 2, K
-    shift : float s > 0, the largest shift of the noise in the objective from one record, over its standard deviation:
-        sqrt(2) R / (m sigma)
-    stretch : float c >= 0, bound on the log of the ratio of volumes: (K - 1) log(1 + R^2 / (K m lam))
-    share : float >= 0, cost of hiding the inexact minimisation, as a share of the cost alpha s^2 / 2 of such a shift
+    shift : float s > 0, the largest shift of the noise in the objective by one record, divided by the standard
+        deviation of the noise: sqrt(2) R / (m sigma)
+    stretch : float c >= 0, bound on the logarithm of the ratio of the volumes: (K - 1) log(1 + R^2 / (K m lam))
+    share : float >= 0. The noise that hides the inexact minimisation adds this share of alpha s^2 / 2 to the curve
 
     Examples
     --------
-    Two classes and a shift of 1: log(1 + e^(alpha (alpha - 1) / 2)) / (alpha - 1), which is log(1 + e) at alpha = 2.
+    For two classes and a shift of 1, the curve is log(1 + e^(alpha (alpha - 1) / 2)) / (alpha - 1). At alpha = 2, it is
+    log(1 + e).
 
     >>> round(float(SoftmaxObjective(classes=2, shift=1.0, stretch=0.0, share=0.0)(np.array([2.0]))[0]), 6)
     1.313262
@@ -146,7 +148,7 @@ class SoftmaxObjective:
             return self.stretch + sum_ / (a - 1) + self.share * cost
 
     def delta(self, epsilon: float) -> float:
-        r"""A delta at which (epsilon, delta)-differential privacy holds. It is smaller than that of the Renyi curve.
+        r"""A delta for (epsilon, delta)-differential privacy, which is smaller than the delta from the Renyi curve.
 
         .. math:: \delta = (K - 1) \, \delta_G(\epsilon - c; s \sqrt{1 + \mathrm{SHARE}})
                   + \delta_G(\epsilon - c; s \sqrt{\mathrm{SHARE}}), \qquad
@@ -167,7 +169,7 @@ class SoftmaxObjective:
         return min(found, 1.0)
 
     def epsilon(self, delta: float) -> float:
-        """The least epsilon at which `delta` is at most a delta in (0, 1), rounded up by at most 1e-12 of it."""
+        """The smallest epsilon for a delta in (0, 1) by the method `delta`, rounded up by at most a relative 1e-12."""
         require.within("(0, 1)", delta=delta)
         low, high = self.stretch, self.stretch
         while self.delta(high) > delta:
@@ -190,7 +192,7 @@ def mechanism(
     sampling: str,
     sampling_rate: float,
 ) -> Classic:
-    r"""The release of one step, by its Renyi curve, a `SoftmaxObjective`.
+    r"""The release of one step, given by its Renyi curve, which is a `SoftmaxObjective`.
 
     Source: [ours:softmax-objective]
 
@@ -199,31 +201,33 @@ def mechanism(
     net : Net
     m, lam, R, sigma, tolerance : as given to `objective_perturbation`
     adjacency : "add-remove" or "zero-out"
-    sampling, sampling_rate : of the batches
+    sampling, sampling_rate : scheme and rate of the batches
 
     Raises
     ------
     ValueError : if a number is out of range
-    NoGuarantee : for a network that is no softmax regression, for another adjacency, or without noise
+    NoGuarantee : for a network that is not softmax regression, for any other adjacency, or without noise
 
     Notes
     -----
     Proof. Let D' be D with one more record (x, y). Here x includes the input 1 of the biases and is clipped, so
-    ||x|| <= R. (Under zero-out, D has the zero record in its place. Its loss has the gradient 0, and m is the same in
-    both.) For a theta, p is the softmax of theta x, e = p - y, and g = e x^T is the gradient of the record's loss.
+    ||x|| <= R. (Under zero-out, D has a zero record in place of (x, y). The gradient of the zero record's loss is 0,
+    and D and D' have the same m.) For a theta, p is the softmax of theta x, e = p - y, and g = e x^T is the gradient of
+    the record's loss.
 
     *Densities.* The objective is strictly convex and has a minimiser for every eta. The minimiser is theta if and only
     if
 
         eta = B(theta) = -(1/m) sum_i grad L_i(theta) - lam theta.
 
-    B is one to one and smooth. Its derivative -(H / m + lam I), with H the losses' second derivatives, is invertible.
-    So the minimiser has the density phi(B(theta)) det(H / m + lam I). Here phi is the density of N(0, sigma^2 I). With
-    the record, B' = B - g / m and H' = H + h with h = (diag(p) - p p^T) (x) x x^T.
+    B is one to one and smooth. Its derivative -(H / m + lam I) is invertible, where H is the sum of the second
+    derivatives of the losses. So the minimiser has the density phi(B(theta)) det(H / m + lam I). Here phi is the
+    density of N(0, sigma^2 I). For D', B' = B - g / m and H' = H + h with h = (diag(p) - p p^T) (x) x x^T.
 
     *Volumes.* det(H' / m + lam I) / det(H / m + lam I) = det(I + (H + m lam I)^-1 h) is between 1 and det(I + h / (m
-    lam)), because H >= 0. One eigenvalue of diag(p) - p p^T is 0. The others add up to 1 - ||p||^2 <= 1 - 1/K. So by
-    the inequality of the means, the determinant is at most (1 + R^2 / (K m lam))^(K - 1) = e^c.
+    lam)), because H >= 0. One eigenvalue of diag(p) - p p^T is 0. The other eigenvalues add up to 1 - ||p||^2 <= 1 -
+    1/K. So by the inequality of arithmetic and geometric means, the determinant is at most (1 + R^2 / (K m lam))^(K -
+    1) = e^c.
 
     *Noise, a record added.* Let theta come from D', so that eta' = B'(theta) is N(0, sigma^2 I). The log of the ratio
     of the two densities at theta is at most
@@ -232,31 +236,31 @@ def mechanism(
             = <eta', e x^T> / (m sigma^2) + ||e||^2 ||x||^2 / (2 m^2 sigma^2) + c.
 
     theta depends on eta', so p depends on eta' too. For fixed p and x, this bound without c is a function of eta'
-    alone, and it is convex in p. So it is at most the largest of its values Q_k at the K corners of the simplex. At
-    corner k, p is the unit vector of class k. Q_y = 0. At every other corner, e does not depend on eta'. So Q_k has the
-    law N(s_x^2 / 2, s_x^2) with s_x = sqrt(2) ||x|| / (m sigma) <= s. This is the privacy loss of Gaussian noise
-    shifted by s_x standard deviations.
+    alone, and the function is convex in p. So it is at most max_k Q_k, where Q_k are its values at the K corners of the
+    simplex. At corner k, p is the unit vector of class k. Q_y = 0. At every other corner, e does not depend on eta'. So
+    Q_k has the law N(s_x^2 / 2, s_x^2) with s_x = sqrt(2) ||x|| / (m sigma) <= s. This is the law of the privacy loss
+    of Gaussian noise with a shift of s_x standard deviations.
 
-    *A record removed.* Let theta come from D, so that eta = B(theta) is N(0, sigma^2 I). The log of the other ratio is
-    at most (||eta - g / m||^2 - ||eta||^2) / (2 sigma^2), because the ratio of the volumes is at least 1. This bound
-    has the same form as above, without c.
+    *A record removed.* Let theta come from D, so that eta = B(theta) is N(0, sigma^2 I). The log of the inverse ratio
+    is at most (||eta - g / m||^2 - ||eta||^2) / (2 sigma^2), because the ratio of the volumes is at least 1. This bound
+    has the form of the bound above, without c.
 
-    *All corners.* Both losses are at most c + max_k Q_k, and the exponential of a maximum is at most the sum of the
-    exponentials. So the mean of e^((alpha - 1) loss) is at most e^((alpha - 1) c) (1 + (K - 1) e^(alpha (alpha - 1) s^2
-    / 2)). The same holds for delta, the mean of (1 - e^(epsilon - loss))_+, to which the corner y adds nothing from
-    epsilon = c on.
+    *All corners.* In the two cases, the privacy loss is at most c + max_k Q_k, and the exponential of a maximum is at
+    most the sum of the exponentials. So the mean of e^((alpha - 1) loss) is at most e^((alpha - 1) c) (1 + (K - 1)
+    e^(alpha (alpha - 1) s^2 / 2)). The same argument bounds delta, the mean of (1 - e^(epsilon - loss))_+. The corner y
+    adds nothing to this bound if epsilon >= c.
 
-    *The release* is not the minimiser. It is a point at a distance of at most tau = tolerance R / lam from it, plus the
-    noise N(0, rho^2 I). We view it as two releases. The first is the minimiser. The second is the difference of the two
-    points with this noise, given the minimiser. In both data sets, the difference is a function of the minimiser and
-    has norm at most tau. So the second release is a Gaussian mechanism with a shift of 2 tau / rho = s sqrt(SHARE). Its
-    curve is added to the first, and the sum of the two releases is what `objective_perturbation` returns. For delta, a
-    normal loss is added to each Q_k.
+    *The release* is not the minimiser. It is a point at a distance of at most tau = tolerance R / lam from the
+    minimiser, plus the noise N(0, rho^2 I). We view it as two releases. The first is the minimiser. The second is the
+    difference of the point and the minimiser, plus this noise, given the minimiser. For D and for D', the difference is
+    a function of the minimiser and has norm at most tau. So the second release is a Gaussian mechanism with a shift of
+    2 tau / rho = s sqrt(SHARE). The Renyi curves of the two releases add up, and the sum of the two releases gives the
+    result of `objective_perturbation`. For delta, a normal loss is added to each Q_k.
 
-    For K = 2, the cost is that of a Gaussian mechanism of sensitivity sqrt(2) R / m. Each further class adds one more
-    corner. Steps draw their noise independently of each other, so their curves add up. The proof makes two assumptions.
-    It treats floats as real numbers. It does not count the event that the run ends because no minimiser is found to the
-    tolerance.
+    For K = 2, the curve is about that of a Gaussian mechanism of sensitivity sqrt(2) R / m. Each further class adds one
+    more corner. The noise of different steps is independent, so the curves of steps add up. The proof makes two
+    assumptions. It treats floats as real numbers. It ignores the event that the run ends because the computed minimiser
+    does not reach the tolerance.
     """
     try:
         check_softmax_regression(net, rule="objective_perturbation")
@@ -277,7 +281,7 @@ def mechanism(
         id="ours:softmax-objective",
         curve=SoftmaxObjective(
             classes=K,
-            # sqrt(2) bounds the norm of a record's error, the difference of two probability vectors.
+            # A record's error is the difference of two probability vectors, so its norm is at most sqrt(2).
             shift=math.sqrt(2) * R / m / sigma,
             stretch=(K - 1) * math.log1p(R / lam * R / (K * m)),
             share=SHARE,

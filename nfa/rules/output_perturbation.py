@@ -2,9 +2,9 @@
 
 The method is that of Chaudhuri, Monteleoni and Sarwate (2011, Algorithm 1, for two classes), with Gaussian noise.
 Berthier (2019, Section 3.2.2) instead bounds the distance between the outputs of one pass of SGD if a record is
-replaced. See `nfa.papers.berthier2019.perturbation.output`. One step on all records
-(``--sampling none --epochs 1 --lr 1``) is the whole training. The direction leads from any present weights to the
-result.
+replaced (`nfa.papers.berthier2019.perturbation.output`). One step on all records
+(``--sampling none --epochs 1 --lr 1``) is the whole training. The direction leads from the current weights, whatever
+they are, to the result.
 """
 
 import math
@@ -18,8 +18,9 @@ from nfa.network import Net
 from nfa.network.softmax_regression import check_one_hot, check_softmax_regression, joined_inputs, minimise
 from nfa.noise import add_normal as numpy_normal
 
-# The largest norm of the difference of neighbours' sums of e x^T, in units of sqrt(2) R. The difference has two terms,
-# one term, or one term in which e is the difference for two labels.
+# For neighbours, the largest norm of the difference of their sums of e x^T, in units of sqrt(2) R. If a record is
+# replaced, the difference has two terms. Otherwise it has one term. If a label is replaced, the e of this term is the
+# difference of the errors for the two labels.
 ERRORS_APART = {"replace-one": 2, "add-remove": 1, "zero-out": 1, "replace-label": 1}
 
 
@@ -37,7 +38,7 @@ def output_perturbation(
     rng: np.random.Generator,
     state: dict | None = None,
 ) -> tuple[list, list]:
-    r"""The direction from the weights to the perturbed minimiser; with the learning rate 1 the loop reaches it.
+    r"""The direction from the weights to the perturbed minimiser. One step with learning rate 1 reaches it.
 
     .. math:: (dW, db) = (W, b) - (\theta^* + N(0, \sigma^2 I)), \qquad
               \theta^* = \mathrm{argmin}_\theta \frac1m \sum_i \mathcal L(\theta \tilde x_i, y_i)
@@ -48,7 +49,7 @@ def output_perturbation(
     Parameters
     ----------
     net : Net of one dense layer, with the softmax cross-entropy; the values of its weights do not matter
-    x : (k, *in_shape) array; k may be 0; then the minimiser is 0
+    x : (k, *in_shape) array; k may be 0, and then the minimiser is 0
     y : (k, n_L) array of one-hot targets
     m : float > 0, public normaliser: the number of records, or its expected value
     lam : float > 0, weight of the regulariser, biases included
@@ -56,7 +57,8 @@ def output_perturbation(
     sigma : float >= 0, standard deviation of the noise on every weight and bias
     tolerance : float in [1e-12, 1); at the computed minimiser, the norm of the gradient is at most tolerance R
     add_normal : function (out, std, rng) that adds the noise in place
-    rng : numpy.random.Generator; draws all weights and biases at once, one class per row with its bias last
+    rng : numpy.random.Generator, which draws the noise for all weights and biases at once: a row for each class, with
+        its bias last
     state : dict. Its entry "clipped" gets the share of examples that the clip scales down
 
     Returns
@@ -70,8 +72,9 @@ def output_perturbation(
 
     Notes
     -----
-    The minimiser is computed in float64. If R is below the norm of every input, only lam / R^2 matters, because all
-    inputs end on one sphere. If the input of a record is not finite, it counts as the input 0, which has no effect.
+    The minimiser is computed in float64. If R is below the norm of every input, all clipped inputs have norm R, so the
+    predictions depend only on lam / R^2. If the input of a record is not finite, it is replaced by 0, so the record has
+    no effect.
     """
     check_softmax_regression(net, rule="output_perturbation")
     check_settings(m=m, lam=lam, R=R, sigma=sigma, tolerance=tolerance, rule="output_perturbation")
@@ -94,10 +97,10 @@ def leading_to(theta: np.ndarray, net: Net) -> tuple[list, list]:
 
 
 def check_settings(*, m: float, lam: float, R: float, sigma: float, tolerance: float, rule: str) -> None:
-    """Raise ValueError unless the settings that both rules of softmax regression share are in their ranges."""
+    """Raise ValueError unless the common settings of the two rules for softmax regression are in their ranges."""
     require.normaliser(m, rule=rule)
     require.positive(**{"the weight lam of the regulariser": lam, "the bound R on the norm of an input": R})
-    # lam / R / R, because R^2 can underflow to 0, while this quotient is infinite and raises an error.
+    # R^2 can underflow to 0. Then lam / R / R is infinite and raises this error, but lam / R^2 would divide by 0.
     require.positive(**{"lam / R^2": lam / R / R})
     require.not_negative(sigma=sigma)
     if not 1e-12 <= tolerance < 1:
@@ -131,12 +134,12 @@ def mechanism(
     net : Net
     m, lam, R, sigma, tolerance : as given to `output_perturbation`
     adjacency : one of `nfa.mechanism.ADJACENCIES`
-    sampling, sampling_rate : of the batches
+    sampling, sampling_rate : scheme and rate of the batches
 
     Raises
     ------
     ValueError : if a number or a name is out of range
-    NoGuarantee : for a network that is no softmax regression, or without noise
+    NoGuarantee : for a network that is not softmax regression, or without noise
 
     Notes
     -----
@@ -146,16 +149,17 @@ def mechanism(
         lam ||theta' - theta||^2 <= <grad F(theta') - grad F(theta), theta' - theta>
                                   = <grad F(theta') - grad F'(theta'), theta' - theta>.
 
-    So ||theta' - theta|| is at most 1 / lam times the distance between the two gradients at the same point. There, all
-    terms except those of the record that differs cancel. Its term is e x~^T / m with ||x~|| <= R. Here e = p - y, a
-    probability vector minus a unit vector, has norm at most sqrt(2). One term gives sqrt(2) R / m, and two terms give
-    twice this bound. For another label, the difference of the two e is that of two unit vectors, and x~ is the same. In
-    both data sets, the distance of the computed minimiser from the exact one is at most tolerance R / lam, again by
-    strong monotonicity. Apart from the tolerance, no smaller sensitivity holds for all data. A record of norm R attains
-    it in the limit if many records of a small norm put this record into a wrong class.
+    So ||theta' - theta|| is at most 1 / lam times the distance between the gradients of F and F' at theta'. In their
+    difference, all terms cancel except those of the record that differs. Its term is e x~^T / m with ||x~|| <= R. Here
+    e = p - y is a probability vector minus a unit vector, so its norm is at most sqrt(2). One term gives sqrt(2) R / m,
+    and two terms give twice this bound. If the label is replaced, the difference of the two terms has the same x~ and
+    the difference of two unit vectors in place of e. For each data set, the distance of the computed minimiser from the
+    exact minimiser is at most tolerance R / lam, also by strong monotonicity. Apart from the tolerance, no smaller
+    sensitivity holds for all data. A record of norm R attains this sensitivity in the limit, if many records of a small
+    norm cause a wrong prediction for it.
 
     Neither the noise nor the start of the minimisation depends on the batch. The proof makes two assumptions. It treats
-    floats as real numbers. It does not count the event that the run ends because no minimiser is found to the
+    floats as real numbers. It ignores the event that the run ends because the computed minimiser does not reach the
     tolerance.
     """
     try:
@@ -168,7 +172,7 @@ def mechanism(
         raise NoGuarantee("lee2020:lem1", "sigma is 0, so the release has no noise and no guarantee")
     return Mechanism(
         law="gaussian",
-        # 2 tolerance: for both data sets, the result is at most tolerance R / lam from its minimiser.
+        # The term 2 tolerance is for the two data sets. In each, the computed minimiser is within tolerance R / lam.
         sensitivity=R * (ERRORS_APART[adjacency] * math.sqrt(2) / m + 2 * tolerance) / lam,
         adjacency=adjacency,
         noise_std=sigma,

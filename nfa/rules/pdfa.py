@@ -1,11 +1,12 @@
 """PDFA: photonic direct feedback alignment, clipped and with Gaussian noise on every projected error.
 
-This is Ohana et al. (2021), Sections 3.1 and 3.2, Equations 8 and 9, Algorithm 1. With a ternarised error, it is their
-TDFA. With the error itself, it is their DFA under noise. PDFA proper is TDFA with an optical projection
-(`nfa.feedback.opu`). B^l feeds layer l, as in Equation 8; Equation 4 prints B^{l+1} for it.
+This is Ohana et al. (2021), Sections 3.1 and 3.2, Equations 8 and 9, Algorithm 1. With a ternarised error, the rule is
+their TDFA. With the error itself, the rule is their DFA with noise. The paper's PDFA is TDFA with an optical projection
+(`nfa.feedback.opu`). B^l feeds layer l, as in Equation 8. Equation 4 prints B^{l+1} instead.
 
-Their noise is on the projected error of every record. Only the label of a record enters through the error, so the noise
-hides nothing else. If the inputs are public, there is a guarantee for each label (see `mechanism`).
+The noise is on the projected error of every record. The label of a record enters the direction only through this error,
+so the noise can hide the label. It does not hide the input of the record. If the inputs are public, each label has a
+guarantee (see `mechanism`).
 """
 
 import math
@@ -53,7 +54,7 @@ def pdfa(
     rng: np.random.Generator,
     state: dict | None = None,
 ) -> tuple[list, list]:
-    r"""The PDFA direction for every layer; the loop subtracts ``eta`` times it.
+    r"""The PDFA direction for every layer. The training loop subtracts ``eta`` times the direction.
 
     .. math:: dW^l = \frac1m \sum_i \big((\mathrm{scale}_{\tau_B}(B^l t(e_i)) + g_i^l) \odot \phi_l'(z_i^l)\big)
               \, \mathrm{clip}_c(\mathrm{offset}_\nu(h_i^{l-1}))^\top
@@ -68,18 +69,21 @@ def pdfa(
     Parameters
     ----------
     net : Net
-    x : (k, *in_shape) array; k may be 0 (then the direction is 0, because the noise of this rule comes with the
-        records)
+    x : (k, *in_shape) array; k may be 0, and then the direction is 0, because the noise of this rule is added to each
+        record
     y : (k, n_L) array of targets, one-hot for class labels
-    B : list for l = 1..L-1: (n_l, n_L) arrays from `nfa.feedback.draw`, or what ``project`` takes in their place
+    B : list for l = 1..L-1: (n_l, n_L) arrays from `nfa.feedback.draw`, or the devices that ``project`` takes in
+        place of arrays
     m : int > 0, the public normaliser (the batch size)
-    sigma : float >= 0, standard deviation of every entry of g, per record and unit, added after the scaling
+    sigma : float >= 0, standard deviation of every entry of g, which has an entry for each record and unit and is added
+        after the scaling
     tau_B : float > 0, l2 bound on each projected error
     tau_h_max, tau_h_min : floats, 0 <= tau_h_min <= tau_h_max, intended bounds on the norm of the input of layer l
     t : float >= 0, threshold to ternarise the error before its projection; None for the error itself
-    clip_x : whether layer 1 clips and offsets its input x as the other layers do
-    floor : "literal", the offset as printed; "signed", away from 0 for both signs (`nfa.clip.offset_signed`)
-    top : what the output layer learns from: "noisy", scale(e) + g; "noiseless", scale(e); "raw", e
+    clip_x : whether the input x of layer 1 is clipped and offset as the inputs of the other layers
+    floor : "literal" for the offset as printed; "signed" for an offset away from 0 for both signs
+        (`nfa.clip.offset_signed`)
+    top : signal from which the output layer learns: "noisy", scale(e) + g; "noiseless", scale(e); "raw", e
     bias : input of the biases: "one", the constant 1; "clipped", clip_c(1 + nu) if the layer's input is clipped
     project : function (e, B[l], rng=...) -> (k, n_l)
     clip_l2 : function (v, c, shares) that returns the rows of v clipped to norm c, as a new array
@@ -94,29 +98,29 @@ def pdfa(
 
     Raises
     ------
-    ValueError : if a bound, sigma, t or m is out of range, or if a reading is not one of those above
+    ValueError : if a bound, sigma, t or m is out of range, or if floor, top or bias is none of the names above
 
     Notes
     -----
-    Readings. Equation 8 prints h^l where the shapes need h^{l-1}, and Equation 9 prints the n of layer l. The code uses
-    the h and the n of the layer's input. The forward pass is not clipped. The top layer has no B and no phi', as in
-    `nfa.rules.dfa`. Biases are separate from W; the papers' bias is a column of W with the constant input 1. If a
-    record's dz or clipped input of a layer is not finite, its term in that layer counts as 0.
+    Equation 8 prints h^l, but the shapes need h^{l-1}. Equation 9 prints the n of layer l. The code uses the h and the
+    n of the layer's input. The forward pass is not clipped. The top layer has no B and no phi', as in `nfa.rules.dfa`.
+    Biases are separate from W. In the paper, the bias is a column of W with the constant input 1. If a record's dz or
+    clipped input of a layer is not finite, its term in this layer is 0.
     """
     _check(m=m, sigma=sigma, tau_B=tau_B, tau_h_max=tau_h_max, tau_h_min=tau_h_min, floor=floor, top=top, bias=bias)
     L = net.L
     z, h = forward(net, x)
-    # This call comes before the projection, so a record with an error that is not finite sends 0 to every layer.
+    # This call precedes the projection. So if a record's error is not finite, the projection of 0 reaches every layer.
     (e,) = finite_rows(net.loss.error(z[L], y))  # (k, n_L)
     t_e = e if t is None else ternarize(e, t)  # (k, n_L)
-    shares: list = []  # shares of the batch that each clip scales down
+    shares: list = []  # for each clip, the share of the batch that it scales down
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):
         if l < L:
-            # Nothing bounds B, so we clip the projection. The clip comes before the noise, so a label moves the
-            # projection by at most 2 tau_B, and the noise covers this. The derivative phi' multiplies the noise too. So
-            # the size of the noise differs from unit to unit, and it is 0 for units with phi' = 0.
+            # The norm of B is not bounded, so we clip the projection before we add the noise. Then a label changes the
+            # projection by at most 2 tau_B. The derivative phi' multiplies the noise too. So the size of the noise
+            # differs between units, and it is 0 for units with phi' = 0.
             p = clip_l2(project(t_e, B[l], rng=rng), tau_B, shares)  # scale(B e)   (k, n_l)
             _add_noise(p, sigma, add_normal_each, rng)  # scale(B e) + g
             dz = net.pull(l, z, p)  # (scale(B e) + g) * phi'(z)   (k, n_l)
@@ -128,15 +132,15 @@ def pdfa(
         h_in = clipped_input(
             net, l, h, tau_h_max=tau_h_max, tau_h_min=tau_h_min, clip_x=clip_x, floor=floor, clip_offset=clip_offset
         )
-        # This call must come before the product: 0 times infinity is NaN, and one record would make the whole sum NaN.
+        # This call must precede the product. 0 times infinity is NaN, and one record could make the whole sum NaN.
         dz, h_in = finite_rows(dz, h_in)
         one = 1.0
         if bias == "clipped" and (l > 1 or clip_x):
             c, nu = input_bounds(net, l, tau_h_max=tau_h_max, tau_h_min=tau_h_min)
             # The bias is a column of W in the paper, so its input, the constant 1, is offset and clipped like h.
             one = min(c, 1 + nu)
-        # The sum gets no noise, because each record already has some. We use float(m), because a NumPy number would
-        # turn float32 into float64.
+        # We add no noise to the sum, because each record's error already has noise. We use float(m), because a NumPy
+        # number would turn float32 into float64.
         dW[l], db[l] = net.map[l].outer(dz / float(m), h_in)  # (n_l, n_{l-1}), (n_l,)
         db[l] *= one
     if state is not None:
@@ -145,7 +149,7 @@ def pdfa(
 
 
 def _add_noise(p: np.ndarray, sigma: float, add_normal_each: Callable, rng: np.random.Generator) -> None:
-    """Add g to p in place. For sigma = 0, g is drawn but not added, so later draws are the same for every sigma."""
+    """Add g to p in place. For sigma = 0, g is drawn but not added, so later samples do not depend on sigma."""
     if sigma > 0:
         add_normal_each(p, sigma, rng)
     else:
@@ -153,7 +157,7 @@ def _add_noise(p: np.ndarray, sigma: float, add_normal_each: Callable, rng: np.r
 
 
 def input_bounds(net: Net, l: int, *, tau_h_max: float, tau_h_min: float) -> tuple[float, float]:
-    """c and nu of layer l: tau_h_max and tau_h_min over the root of the number of inputs of the layer.
+    """c and nu of layer l: tau_h_max and tau_h_min, divided by the square root of the layer's number of inputs.
 
     Source: [ohana2021:eq9]
     """
@@ -188,7 +192,7 @@ def clipped_input(
 
     Raises
     ------
-    ValueError : if l is no layer of net, if a bound is out of range, or if floor is neither of the two
+    ValueError : if net has no layer l, if a bound is out of range, or if floor is neither "literal" nor "signed"
     """
     if not 1 <= l <= net.L:
         raise ValueError(f"the layer l must be between 1 and {net.L}, got {l}")
@@ -220,7 +224,7 @@ def mechanism(
     sampling: str,
     sampling_rate: float,
 ) -> Mechanism:
-    """The release of one direction, for labels: the projected error of each record, each with its own noise.
+    """The release of one step, for labels: the projected errors of all records, each with its own noise.
 
     Source: [ours:pdfa-labels]
 
@@ -228,27 +232,27 @@ def mechanism(
     ----------
     net : Net
     sigma, tau_B, top : as given to `pdfa`
-    adjacency : "replace-label". None stands for the paper's whole records, and no theorem holds for them
-    sampling, sampling_rate : of the batches
+    adjacency : "replace-label". None means whole records, as in the paper, for which no theorem holds
+    sampling, sampling_rate : scheme and rate of the batches
 
     Returns
     -------
-    mechanism : Mechanism with the sensitivity of `nfa.sensitivity.pdfa.label_sensitivity` and noise of sigma; both are
-        those of one record's errors, before any average
+    mechanism : Mechanism with the sensitivity of `nfa.sensitivity.pdfa.label_sensitivity` and noise of std sigma. The
+        sensitivity and the noise are those of one record's errors, before any average
 
     Raises
     ------
     ValueError : if sigma or tau_B is out of range
-    NoGuarantee : for another adjacency or none, for an output layer without noise, and for sigma = 0
+    NoGuarantee : for any other adjacency or None, for an output layer without noise, and for sigma = 0
 
     Notes
     -----
     Proof. Given the inputs and the weights, which are public, the direction is a function of the vectors u_i^l + g_i^l
     of all records and layers. The reason is that h, phi' and the clips do not depend on labels. These vectors are a
-    Gaussian release, and a label moves only those of its own record. This holds for every network, including
-    convolutions and poolings, and for OPUs. The noise of an OPU does not count. The targets y are one-hot. The number
-    of records in a batch does not enter. The clips of the inputs, the floor and clip_x do not enter either, so you can
-    choose them freely.
+    Gaussian release, and a label changes only the vectors of its own record. This holds for every network, including
+    convolutions and poolings, and for OPUs. We do not count the noise of an OPU. The targets y must be one-hot. The
+    guarantee does not depend on the number of records in a batch. It does not depend on the clips of the inputs, the
+    floor and clip_x either, so you can choose them freely.
     """
     if adjacency is None:
         raise NoGuarantee(

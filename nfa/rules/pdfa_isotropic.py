@@ -1,9 +1,9 @@
 """Photonic DFA with sound record-level privacy: the published clips, and isotropic noise on the averaged direction.
 
-This is our repair of Ohana et al. (2021). The clips of their Section 3.1 bound what one record can add to the whole
-direction, and noise of the same size in every entry hides it. Their own noise, on each projected error, does not hide
-it (see `nfa.rules.pdfa`). With a ternarised error, this rule repairs TDFA. With OPUs for B as well
-(`nfa.feedback.opu`), it repairs PDFA.
+This is our repair of Ohana et al. (2021). The clips of their Section 3.1 bound the term of one record in the whole
+direction. Noise of equal size on every entry hides this term. The paper's noise, which is added to each projected
+error, does not hide it (see `nfa.rules.pdfa`). With a ternarised error, this rule repairs TDFA. With a ternarised error
+and OPUs for B (`nfa.feedback.opu`), it repairs PDFA.
 """
 
 import math
@@ -47,7 +47,9 @@ def pdfa_isotropic(
     rng: np.random.Generator,
     state: dict | None = None,
 ) -> tuple[list, list]:
-    r"""The clipped photonic direction, averaged, with noise on every entry; the loop subtracts ``eta`` times it.
+    r"""The clipped photonic direction, averaged, with noise on every entry.
+
+    The training loop subtracts ``eta`` times the direction.
 
     .. math:: dW^l = \frac1m \sum_i \big(\mathrm{scale}_{\tau_B}(B^l t(e_i)) \odot \phi_l'(z_i^l)\big)
               \, \mathrm{clip}_c(\mathrm{offset}_\nu(h_i^{l-1}))^\top + G^l, \qquad G_{jk}^l \sim N(0, s^2), \quad
@@ -56,17 +58,19 @@ def pdfa_isotropic(
     Parameters
     ----------
     net : Net
-    x : (k, *in_shape) array; k may be 0; then the direction is only noise
+    x : (k, *in_shape) array; k may be 0, and then the direction is only noise
     y : (k, n_L) array of targets, one-hot for class labels
-    B : list for l = 1..L-1: (n_l, n_L) arrays from `nfa.feedback.draw`, or what ``project`` takes in their place
+    B : list for l = 1..L-1: (n_l, n_L) arrays from `nfa.feedback.draw`, or the devices that ``project`` takes in place
+        of arrays
     m : int > 0, public normaliser: the batch size, or its expected value under Poisson sampling
     s : float >= 0, standard deviation of the noise on every entry of every dW[l] and db[l]
-    tau_B : float > 0, l2 bound on each projected error, and on the error at the top
+    tau_B : float > 0, l2 bound on each projected error, and on the error at the top layer
     tau_h_max, tau_h_min : floats, 0 <= tau_h_min <= tau_h_max, intended bounds on the norm of the input of layer l
     t : float >= 0, threshold to ternarise the error before its projection; None for the error itself
-    floor : "literal", the offset as printed; "signed", away from 0 for both signs (`nfa.clip.offset_signed`)
+    floor : "literal" for the offset as printed; "signed" for an offset away from 0 for both signs
+        (`nfa.clip.offset_signed`)
     bias : input of the biases: "one", the constant 1; "clipped", clip_c(1 + nu)
-    project : function (e, B[l], rng=...) -> (k, n_l), each row from its own e alone
+    project : function (e, B[l], rng=...) -> (k, n_l). Each row of the result must depend only on the same row of e
     clip_l2 : function (v, c, shares) that returns the rows of v clipped to norm c, as a new array
     clip_offset : function (v, nu, c, floor) that returns the entries of v offset by nu and clipped to c
     add_normal : function (out, std, rng) that adds the noise in place
@@ -79,36 +83,38 @@ def pdfa_isotropic(
 
     Raises
     ------
-    ValueError : if a bound, s, t or m is out of range, or if a reading is not one of those above
+    ValueError : if a bound, s, t or m is out of range, or if floor or bias is none of the names above
 
     Notes
     -----
-    Every layer's input is clipped, including that of layer 1. The error at the top is clipped too. Noise can only hide
-    terms of bounded norm. If a record's dz or clipped input of a layer is not finite, its term there counts as 0. For
-    the guarantee, see `mechanism`.
+    Every layer's input is clipped, including the input of layer 1. The error at the top layer is clipped too, because
+    noise can only hide terms of bounded norm. If a record's dz or clipped input of a layer is not finite, its term in
+    this layer is 0. `mechanism` states the guarantee.
     """
     _check(m=m, s=s, tau_B=tau_B, tau_h_max=tau_h_max, tau_h_min=tau_h_min, floor=floor, bias=bias)
     L = net.L
     z, h = forward(net, x)
     (e,) = finite_rows(net.loss.error(z[L], y))  # (k, n_L)
     t_e = e if t is None else ternarize(e, t)  # (k, n_L)
-    shares: list = []  # shares of the batch that each clip scales down
+    shares: list = []  # for each clip, the share of the batch that it scales down
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):
         # scale(B e) * phi'(z); no B and no phi' at the top   (k, n_l)
-        # We clip the projection, because nothing bounds B. The top has no B, so we clip the error itself.
+        # We clip the projection, because the norm of B is not bounded. The top layer has no B, so we clip the error
+        # itself.
         u = clip_l2(e if l == L else project(t_e, B[l], rng=rng), tau_B, shares)
         dz = u if l == L else net.pull(l, z, u)
         # clip_c(offset_nu(h)), also for x   (k, n_{l-1})
         h_in = clipped_input(net, l, h, tau_h_max=tau_h_max, tau_h_min=tau_h_min, floor=floor, clip_offset=clip_offset)
-        # This call must come before the product: 0 times infinity is NaN, and no later clip would remove it.
+        # This call must precede the product. 0 times infinity is NaN, and no later clip would remove a NaN.
         dz, h_in = finite_rows(dz, h_in)
         # We divide by the public m, because with len(x) one record would change the weight of all others. We use
         # float(m), because a NumPy number would turn float32 into float64.
         dW[l], db[l] = net.map[l].outer(dz / float(m), h_in)  # (n_l, n_{l-1}), (n_l,)
         db[l] *= _bias_input(net, l, tau_h_max=tau_h_max, tau_h_min=tau_h_min, bias=bias)
-        # The noise is on every entry of the mean. Noise inside the sum would stay in the span of the batch's inputs.
+        # We add noise to every entry of the mean. Noise on the projected errors would stay in the span of the batch's
+        # inputs.
         add_normal(dW[l], s, rng)
         add_normal(db[l], s, rng)
     if state is not None:
@@ -129,7 +135,7 @@ def mechanism(
     sampling: str,
     sampling_rate: float,
 ) -> Mechanism:
-    """The release of one direction: a sum over records, each of bounded norm, with Gaussian noise.
+    """The release of one step: a sum over records of terms with bounded norm, with Gaussian noise.
 
     Source: [ohana2021:rem3.3] [ours:pdfa-sensitivity]
 
@@ -138,7 +144,7 @@ def mechanism(
     net : Net of fully connected layers
     m, s, tau_B, tau_h_max, tau_h_min, bias : as given to `pdfa_isotropic`
     adjacency : "replace-one", "add-remove" or "zero-out"
-    sampling, sampling_rate : of the batches
+    sampling, sampling_rate : scheme and rate of the batches
 
     Returns
     -------
@@ -146,8 +152,9 @@ def mechanism(
 
     Raises
     ------
-    ValueError : if a bound, s or m is out of range, or if bias is not one of the two
-    NoGuarantee : for a convolution or a pooling, which the proof does not cover, for replaced labels, and for s = 0
+    ValueError : if a bound, s or m is out of range, or if bias is neither "one" nor "clipped"
+    NoGuarantee : for a network with convolutions or poolings, which the proof does not cover; under replace-label; and
+        for s = 0
     """
     clip = {"tau_h_max": tau_h_max, "tau_h_min": tau_h_min}
     _check(m=m, s=s, tau_B=tau_B, **clip, floor="literal", bias=bias)
@@ -182,7 +189,7 @@ def mechanism(
 
 
 def _bias_input(net: Net, l: int, *, tau_h_max: float, tau_h_min: float, bias: str) -> float:
-    """The input of layer l's biases, which is 1, min(c, 1 + nu) if it is clipped, or 0 if there are no biases."""
+    """The input of layer l's biases: 1 or, with bias="clipped", min(c, 1 + nu). Without biases, the result is 0."""
     if net.map[l].n_bias == 0:
         return 0.0
     c, nu = input_bounds(net, l, tau_h_max=tau_h_max, tau_h_min=tau_h_min)

@@ -1,7 +1,7 @@
-"""Private SGD with shuffling: Algorithm 1 of Berthier (2019), for every share tau of the data that a pass uses.
+"""Private SGD with shuffling: Algorithm 1 of Berthier (2019), in which each pass uses a share tau of the records.
 
-`private_sgd_shuffling` is the algorithm as the report prints it. The rule `shuffled_sgd` is its lines 7 and 8 for any
-network. Lines 3 to 6 are `nfa.sampling.PartialPasses`, and line 9 is the training loop with `nfa.optim.SGD`.
+`private_sgd_shuffling` is the algorithm as the report prints it. The rule `shuffled_sgd` computes lines 7 and 8 for any
+network. `nfa.sampling.PartialPasses` computes lines 3 to 6. The training loop with `nfa.optim.SGD` computes line 9.
 """
 
 import math
@@ -32,7 +32,7 @@ def private_sgd_shuffling(
     streams: StreamsLike,
     sequence: bool = False,
 ) -> np.ndarray:
-    r"""Algorithm 1: e / tau passes, each over the first floor(tau n) records of a fresh shuffle, one record per step.
+    r"""Algorithm 1: e / tau passes over the first floor(tau n) records of a fresh shuffle, one record in each step.
 
     .. math:: \theta \leftarrow \theta - \gamma \big( \mathrm{Clip}(\nabla_\theta \ell(\theta, x_{s_j}), L) + \eta
               \big), \qquad \eta \sim N(0, \sigma^2 I_d)
@@ -42,11 +42,11 @@ def private_sgd_shuffling(
     Parameters
     ----------
     D : n records, of any kind that grad accepts
-    theta_0 : (d,) array, the start; it is not changed
+    theta_0 : (d,) array, the initial parameters; the array is not changed
     gamma : float > 0, the learning rate
     grad : function (theta, x) -> (d,) array, the gradient of the loss of one record
     L : float > 0, bound on the norm of a gradient; inf for no clip
-    e : float > 0, expected number of passes over each record
+    e : float > 0, expected number of uses of each record
     tau : float in (0, 1], share of the records that a pass uses
     sigma : float >= 0, standard deviation of the noise on each coordinate of the gradient
     streams : `nfa.noise.Streams`; pass i = 0, 1, ... shuffles with ``streams("batch", i)``, and step t = 1, 2, ...
@@ -55,21 +55,21 @@ def private_sgd_shuffling(
 
     Returns
     -------
-    theta : (d,) array, or with ``sequence`` the (e / tau floor(tau n), d) iterates after each step
+    theta : (d,) array, or with ``sequence`` the iterates after each step, (e / tau floor(tau n), d)
 
     Raises
     ------
-    ValueError : for a number out of range, for floor(tau n) = 0, or if e / tau is not whole
+    ValueError : for a number out of range, for floor(tau n) = 0, or if e / tau is not a whole number
 
     Notes
     -----
-    tau = 1/n is sampling with replacement, and tau = 1 is sampling without it (the text has "with replacement" for
-    both). There are e n steps if tau n is whole, and fewer otherwise.
+    With tau = 1/n, the records are sampled with replacement, and with tau = 1 without replacement. The report's text
+    says "with replacement" in the two cases. If tau n is a whole number, there are e n steps, and otherwise fewer.
 
     Examples
     --------
-    There are two records, the loss is (theta - x)^2 / 2, and there is no noise and no clip. With gamma = 1/2, each step
-    moves theta half the way to the record.
+    There are two records, and the loss is (theta - x)^2 / 2, without noise and clip. With gamma = 1/2, each step moves
+    theta half of the way to the record.
 
     >>> from nfa.noise import Streams
     >>> given = {"gamma": 0.5, "grad": lambda theta, x: theta - x, "L": np.inf, "e": 1, "sigma": 0.0}
@@ -107,7 +107,9 @@ def shuffled_sgd(
     rng: np.random.Generator,
     state: dict | None = None,
 ) -> tuple[list, list]:
-    r"""The direction of one step of Algorithm 1 for all weights and biases; the loop subtracts ``gamma`` times it.
+    r"""The direction of one step of Algorithm 1 for all weights and biases.
+
+    The training loop subtracts ``gamma`` times the direction.
 
     .. math:: (dW, db) = \mathrm{Clip}(\nabla_\theta \ell(\theta, x), L) + \eta, \quad \eta \sim N(0, \sigma^2 I)
 
@@ -120,10 +122,11 @@ def shuffled_sgd(
     y : (1, n_L) array, the target
     L : float > 0, bound on the norm of the gradient; None for no clip
     sigma : float >= 0, standard deviation of the noise on every coordinate
-    ridge : float >= 0; ridge ||theta||^2 is added to the loss of every record; 1 / n in the report's experiment
-    ridge_clipped : whether the term 2 ridge theta is part of the clipped gradient, or is added after the clip
+    ridge : float >= 0. ridge ||theta||^2 is added to the loss of every record. In the report's experiment, ridge is 1 /
+        n
+    ridge_clipped : True to add 2 ridge theta to the gradient before the clip, False to add it after the clip
     add_normal : function (out, std, rng) that adds the noise in place
-    rng : numpy.random.Generator; layers draw from the bottom up, W before b
+    rng : numpy.random.Generator; the noise is drawn from the bottom layer up, W before b
     state : dict. Its entry "clipped" gets 1 if the clip scales down the gradient, and otherwise 0
 
     Returns
@@ -140,19 +143,19 @@ def shuffled_sgd(
         raise ValueError(f"the clipping bound L must be positive and finite, or None to leave out the clip, got {L}")
     if not 0 <= ridge < math.inf:
         raise ValueError(f"the factor ridge of the l2 penalty must be a number >= 0, got {ridge}")
-    # The batch is one record, so the mean that bp computes is that record's gradient.
+    # The batch has one record, so the mean gradient from bp is the gradient of this record.
     dW, db = bp(net, x, y)
     shares: list = []  # share of the batch that the clip scales down: 1 or 0
     layers = range(1, net.L + 1)
     if ridge_clipped:
         _add_ridge(net, dW, db, ridge)
     if L is not None:
-        # We clip all layers as one vector, because theta is one vector in the report.
+        # We clip the gradient of all layers as one vector, because theta is one vector in the report.
         norm = math.hypot(*(float(row_norms(g[None])[0]) for l in layers for g in (dW[l], db[l])))
         shrink = clip_factor(np.array([norm]), L, shares)  # min(1, L / ||g||), or 0 if it is not finite
         for l in layers:
             dW[l], db[l] = (scale_rows(g[None], shrink)[0] for g in (dW[l], db[l]))
-    # This term depends only on the weights. If we add it after the clip, it does not change the effect of a record.
+    # The term 2 ridge theta does not depend on the record. So if we add it after the clip, the sensitivity is still L.
     if not ridge_clipped:
         _add_ridge(net, dW, db, ridge)
     for l in layers:
@@ -181,19 +184,19 @@ def mechanism(*, L: float | None, sigma: float, adjacency: str, sampling: str, s
     L, sigma : as for `shuffled_sgd`
     adjacency : one of `nfa.mechanism.ADJACENCIES`
     sampling, sampling_rate : of `nfa.sampling.PartialPasses`: "epoch-partition" for tau = 1, "without-replacement" for
-        tau = 1/n, "partial-passes" between them
+        tau = 1/n, "partial-passes" for a tau between 1/n and 1
 
     Raises
     ------
-    NoGuarantee : without noise, without the clip, or for a tau between 1/n and 1, because amplification is a conjecture
-        there
+    NoGuarantee : without noise, without the clip, or for a tau between 1/n and 1, for which amplification is only a
+        conjecture
     ValueError : if a number or a name is out of range
 
     Notes
     -----
-    The report sees no straightforward guarantee for tau = 1. But there is a guarantee without amplification. A pass
-    uses a record once, so the epsilon of a pass is that of one full release. This holds for every tau, with e / tau
-    passes. The guarantee is weaker than the conjecture unless tau is near 1.
+    The report finds no straightforward guarantee for tau = 1. But there is a guarantee without amplification. A pass
+    uses a record at most once, so the epsilon of a pass is that of one release with sampling rate 1. For every tau, the
+    e / tau passes compose. This guarantee is weaker than the conjecture unless tau is near 1.
     """
     if sigma == 0:
         raise NoGuarantee("lee2020:lem1", "sigma is 0, so the release has no noise and no guarantee")

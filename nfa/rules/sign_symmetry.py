@@ -1,6 +1,7 @@
 """Sign symmetry: backpropagation that uses only the signs of the weights above.
 
-This is uSF of Liao, Leibo & Poggio (2016), for the transpose of the weights in Lee & Kifer (2020, Section 3.2).
+This is the rule uSF of Liao, Leibo & Poggio (2016). Lee & Kifer (2020, Section 3.2) discuss the transpose of the
+weights, which this rule avoids.
 """
 
 from typing import NoReturn
@@ -15,7 +16,7 @@ SUM_OVER_EXAMPLES = True
 
 
 def sign_symmetry(net: Net, x: np.ndarray, y: np.ndarray, *, m: int | None = None, rng=None) -> tuple[list, list]:
-    r"""The direction of uniform sign-concordant feedback; the loop subtracts ``eta`` times it.
+    r"""The direction of uniform sign-concordant feedback. The training loop subtracts ``eta`` times the direction.
 
     .. math:: \delta z^l = \begin{cases} \hat y - y & l = L \\
               (s_{l+1} \mathrm{sign}(W^{l+1})^\top \delta z^{l+1}) \odot \phi_l'(z^l) & l < L \end{cases}
@@ -41,24 +42,24 @@ def sign_symmetry(net: Net, x: np.ndarray, y: np.ndarray, *, m: int | None = Non
 
     Notes
     -----
-    Reading: s_l is the root mean square of W^l, so the signs carry back approximately as much as the weights would. The
-    source uses batch normalisation to rescale instead.
+    We choose s_l as the root mean square of W^l. So the signal that comes back has about the norm that the weights
+    themselves would give. Liao, Leibo & Poggio instead rescale by batch normalisation.
     """
     m = len(x) if m is None else m
     require.normaliser(m, rule="sign_symmetry", optional=True)
     L = net.L
     z, h = forward(net, x)
-    # The sum starts at 0, because more than one layer reads h[l] if a skip starts there.
-    v: list = [0.0] * (L + 1)  # v[l]: the signal that has come back to h[l]
+    # v[l] is a sum, because more than one layer reads h[l] if a skip starts at h[l].
+    v: list = [0.0] * (L + 1)  # v[l] is the signal that has come back to h[l]
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):
-        # The loss's error is already its derivative by z[L], so no phi' follows at the top.
+        # The error is already the derivative of the loss with respect to z[L], so the top layer needs no phi'.
         dz = net.loss.error(z[L], y) if l == L else net.pull(l, z, v[l])  # (k, n_l)
         if l > 1:
             s = np.sqrt(np.mean(np.square(net.W[l])))
             back = net.map[l].transpose(s * np.sign(net.W[l]), dz)  # s sign(W^l)^T dz^l   (k, n_{l-1})
-            for j in net.reads(l):  # l - 1, and the start of a skip into l
+            for j in net.reads(l):  # l - 1 and, for a skip into layer l, its first layer
                 v[j] = v[j] + back
         dW[l], db[l] = net.map[l].outer(dz / float(m), net.input(l, h))  # (n_l, n_{l-1}), (n_l,)
     return dW, db

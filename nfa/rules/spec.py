@@ -1,7 +1,8 @@
 """`RuleSpec`: the description of an update rule, computed once from its function and its module.
 
-The contract is in `nfa.rules`. All code that needs facts about a rule uses its `RuleSpec`: a run, the kernels, the
-record, `nfa rules`, the audits, the tests. No other code inspects a rule's signature or compares its name with a text.
+The contract is in `nfa.rules`. All code that needs facts about a rule uses its `RuleSpec`. For example, runs, `nfa
+rules`, the audits and the tests use it. No other code inspects a rule's signature or compares a rule's name with a
+text.
 """
 
 import importlib
@@ -22,14 +23,14 @@ from nfa.mechanism import ADJACENCIES, OF_LABELS, Classic, Mechanism, NoGuarante
 from nfa.network.own import from_outside, imported
 from nfa.sensitivity.dfa import OLD_TOPS
 
-# Arguments that a run provides if a rule has a keyword with this name, as in the contract.
+# Arguments that a run provides if a rule has a keyword with this name, see `nfa.rules`.
 FUNCTIONS = ("project", "clip_l2", "clip_offset", "add_normal", "add_normal_each", "weigh")
-# The functions above that can draw randomness for single examples, such as a camera's noise.
+# The functions above that can draw random values for single examples, such as a camera's noise.
 DRAW_BY_EXAMPLE = ("project", "weigh", "add_normal_each")
 GIVEN = ("B", "V", "at", *FUNCTIONS, "rng", "state")
-# Settings that a run provides if nobody sets them, and their values.
+# Settings that a run provides if the user does not set them, with the provided values.
 GIVEN_IF_UNSET = {"m": "the batch size", "N_B": "--n-b"}
-# Old names of rules that records of runs contain. The guarantee of pdfa is per label.
+# Former names of rules, which some records of runs contain. pdfa_label is pdfa, whose guarantee is for labels.
 ALIASES = {"pdfa_label": "pdfa"}
 # New names of old values of settings, by rule and setting. Records of runs contain the old values.
 OLD_VALUES = {("dp_dfa", "top"): OLD_TOPS}
@@ -58,34 +59,35 @@ class OwnSetting:
 
     @property
     def given_if_unset(self) -> str:
-        """The value that a run provides if nobody sets it, as text; "" if the run provides none."""
+        """The value that a run provides if the user does not set it, as text; "" if the run provides no value."""
         return GIVEN_IF_UNSET.get(self.name, "") if self.required else ""
 
     @property
     def needed(self) -> bool:
-        """Whether a value must be given, because neither the rule nor the run provides one."""
+        """Whether the user must give a value, because neither the rule nor the run provides one."""
         return self.required and not self.given_if_unset
 
 
 @dataclass(frozen=True, kw_only=True)
 class RuleSpec:
-    """Everything that can be known about a rule without running it.
+    """All facts about a rule that nfa can find without running it.
 
     Parameters
     ----------
     name : "dp_sgd", or "module:function" for a rule from outside
     function : the rule itself
-    about : description: the first paragraph of its file's docstring, or of its own for a rule from outside
+    about : description of the rule: the first paragraph of its module's docstring or, for a rule from outside, of the
+        function's docstring
     settings : the settings of the rule itself, in the order of the signature
     given : the names of `GIVEN` among its arguments
-    defaults : the defaults of all its keywords that have one
+    defaults : {name: default} of the rule's keywords with a default
     mechanism : the function ``mechanism`` of its module; None if there is none
     mechanism_defaults : the keywords of the mechanism, with their defaults or `UNSET`
     returns : the annotation of the mechanism's result; `UNSET` if there is none
-    refusal : the error of a mechanism that always raises an error; None for any other mechanism
+    refusal : the error, for a mechanism that always raises NoGuarantee; None for any other mechanism
     noise : the setting to which the mechanism's noise is proportional
     sum_over_examples : whether the module declares that the direction is a sum over examples
-    ids : the statements that its docstrings cite
+    ids : ids of the statements that the docstrings of the rule cite
     """
 
     name: str
@@ -104,34 +106,35 @@ class RuleSpec:
 
     @property
     def from_outside(self) -> bool:
-        """Whether it is a user's own rule, so that nfa has checked nothing about it."""
+        """Whether the rule is from outside nfa. nfa has checked nothing about such a rule."""
         return from_outside(self.name)
 
     @property
     def uses_feedback(self) -> bool:
-        """Whether it takes random feedback, B or V."""
+        """Whether the rule takes random feedback, B or V."""
         return not self.given.isdisjoint({"B", "V"})
 
     @property
     def noise_on_sum(self) -> bool:
-        """Whether it adds noise to the sum over examples, once, through ``add_normal``."""
+        """Whether the rule adds noise once to the sum over examples, through ``add_normal``."""
         return "add_normal" in self.given
 
     @property
     def draws_by_example(self) -> bool:
-        """Whether it can draw randomness for single examples. For a rule from outside, this is not known."""
+        """Whether the rule may draw random values for single examples. For a rule from outside, the result is True."""
         return self.from_outside or not self.given.isdisjoint(DRAW_BY_EXAMPLE)
 
     @property
     def states(self) -> bool:
-        """Whether its mechanism can state a guarantee. A mechanism that always raises returns NoReturn."""
+        """Whether the rule's mechanism can state a guarantee. One that always raises is annotated ``-> NoReturn``."""
         return self.mechanism is not None and self.returns not in (NoReturn, "NoReturn")
 
     def refuse_insecure(self) -> None:
-        """Raise NoGuarantee or ValueError if, by its declarations, a secure run can never use this rule.
+        """Raise NoGuarantee or ValueError if the rule's declarations show that a secure run cannot use the rule.
 
-        For a rule of nfa, rounding is counted only for sums over examples, and exact noise is added only to such a sum.
-        For a rule from outside, rounding is not counted, but the rule must also take its noise from the run.
+        A secure run adds its exact noise only to a sum over examples, and the effect of rounding is proved only for
+        such sums of rules of nfa. For a rule from outside, the effect of rounding is not included. But the rule must
+        also take its noise from the run.
         """
         if self.refusal and not self.from_outside:
             raise NoGuarantee(self.refusal.id, self.refusal.why)
@@ -147,26 +150,26 @@ class RuleSpec:
 
     @property
     def needs_adjacency(self) -> bool:
-        """Whether its mechanism needs a named adjacency."""
+        """Whether the rule's mechanism needs an adjacency."""
         return self.mechanism_defaults.get("adjacency", None) is not None
 
     @property
     def adjacencies(self) -> tuple[str, ...]:
-        """The adjacencies in the annotation of its mechanism; all of them if it declares none."""
+        """The adjacencies in the annotation of the rule's mechanism; all adjacencies if the annotation names none."""
         annotated = inspect.get_annotations(self.mechanism).get("adjacency") if self.mechanism else None
         literals = [value for one in (annotated, *get_args(annotated)) for value in get_args(one)]
         return tuple(one for one in ADJACENCIES if one in literals) or ADJACENCIES
 
     @property
     def protects(self) -> str:
-        """What its mechanism can protect: "records", "labels only", or "" if it states no guarantee."""
+        """ "records" or "labels only", which the rule's mechanism can protect; "" if it states no guarantee."""
         if not self.states:
             return ""
         return "labels only" if set(self.adjacencies) <= set(OF_LABELS) else "records"
 
     @property
     def guarantee(self) -> str:
-        """The first sentence about its mechanism, or why it has no guarantee."""
+        """The first sentence of the mechanism's docstring, or the reason why the rule has no guarantee."""
         if self.mechanism is None:
             return "none: the rule states no mechanism"
         said = first_paragraph(inspect.getdoc(self.mechanism) or "")
@@ -179,19 +182,19 @@ class RuleSpec:
         return next((one for one in self.settings if one.name == name), None)
 
     def release(self, adjacency: str | None, known: Mapping[str, Any]) -> Release:
-        """The release of one step of the rule, by its own mechanism.
+        """The release of one step of the rule, as the rule's own mechanism states it.
 
         Parameters
         ----------
         adjacency : one of `nfa.mechanism.ADJACENCIES`; None for the default of the mechanism
-        known : the bound settings of the rule, its net, and how its batches are sampled. The mechanism receives the
-            values that are among its arguments, the adjacency and the rule's own defaults
+        known : the bound settings of the rule, its net, and the scheme and the rate of its batches. The mechanism
+            receives the values for which it has an argument, the adjacency, and defaults of the rule
 
         Raises
         ------
         NoGuarantee : if nothing is proved
-        ValueError : if the rule states no mechanism, if the mechanism rejects the settings, or if the adjacency is not
-            its own
+        ValueError : if the rule has no mechanism, if the mechanism rejects the settings, or if it returns another
+            adjacency
         """
         if self.mechanism is None:
             raise ValueError(f"rule {self.name} has no mechanism, so its noise cannot be computed")
@@ -204,7 +207,7 @@ class RuleSpec:
             raise ValueError(
                 f"the mechanism of rule {self.name} failed: {type(failure).__name__}: {failure}"
             ) from failure
-        # A Renyi curve is code, and nfa accepts such code only from its own rules.
+        # A `Classic` contains a Renyi curve, which is code. nfa accepts such code only from its own rules.
         if type(found) is not Mechanism and (self.from_outside or type(found) is not Classic):
             raise ValueError(f"the mechanism of rule {self.name} must return a Mechanism, got {type(found).__name__}")
         if adjacency not in (None, found.adjacency):
@@ -231,15 +234,15 @@ def new_values(rule: str, own: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def spec(name: str) -> RuleSpec:
-    """The description of the rule with this name: a rule of nfa, an alias, or your own as "module:function".
+    """The description of the rule with this name: a rule of nfa, an alias, or your own rule as "module:function".
 
-    The mechanism is that of the named module, even if the function was defined in another module.
+    The mechanism is that of the named module, even if this module imports the function from another module.
 
     Raises
     ------
     ValueError : if there is no such rule, or for a function that wraps another function or cannot be called as a rule.
-        ValueError also for a ``mechanism`` that is no function, or for a rule of nfa that other code in this process
-        has replaced. Your own module is also searched in the current folder
+        ValueError also for a ``mechanism`` that is not a function, or for a rule of nfa that other code in this process
+        has replaced. nfa searches your own module also in the current folder
 
     Examples
     --------
@@ -271,7 +274,7 @@ def spec(name: str) -> RuleSpec:
         raise ValueError(f"SUM_OVER_EXAMPLES of rule {name} must be True or False, got {is_sum!r}")
     try:
         found = _spec(name, function, module, mechanism, noise, is_sum)
-    except TypeError:  # a function or a mechanism that cannot be hashed
+    except TypeError:  # the function or the mechanism cannot be hashed, so it cannot be cached
         found = _spec.__wrapped__(name, function, module, mechanism, noise, is_sum)
     if "NOISE" in vars(module) and not found.setting(noise):
         own = ", ".join(one.name for one in found.settings) or "none"
@@ -280,22 +283,22 @@ def spec(name: str) -> RuleSpec:
 
 
 def released(rule: Callable, net: Any, batches: Any, adjacency: str | None) -> Release:
-    """The release of one step of a rule with bound settings, by the mechanism of its own module.
+    """The release of one step of a rule with bound settings, as the mechanism of the rule's module states it.
 
-    A mechanism takes only settings. Bound functions, such as ``add_normal`` and ``clip_l2``, are trusted to compute the
-    same as those of nfa.
+    A mechanism depends only on settings. We assume that bound functions, such as ``add_normal`` and ``clip_l2``, are
+    equivalent to those of nfa.
 
     Parameters
     ----------
     rule : function, or `functools.partial` of one, or `nfa.parts.InParts`, with the rule's settings bound
     net : Net
-    batches : a sampler of `nfa.sampling`, from which the scheme and the rate are taken
+    batches : a sampler of `nfa.sampling`, which has the scheme and the rate
     adjacency : one of `nfa.mechanism.ADJACENCIES`; None for the default of the mechanism
 
     Raises
     ------
     NoGuarantee : if nothing is proved
-    ValueError : for a rule that is no function of a module, or as in `RuleSpec.release`
+    ValueError : if the rule is not a function at the top level of a module, or as in `RuleSpec.release`
 
     Examples
     --------
@@ -366,13 +369,13 @@ def _spec(
 
 
 def _parameters(function: Callable) -> dict[str, inspect.Parameter] | None:
-    """The parameters of a function, with annotations evaluated if possible; None if it has no readable signature."""
+    """The parameters of a function, with evaluated annotations if possible; None if its signature cannot be read."""
     for evaluated in (True, False):
         try:
             return dict(inspect.signature(function, eval_str=evaluated).parameters)
         except ValueError:
             return None
-        except Exception:  # an annotation in quotes with an unknown name
+        except Exception:  # an annotation in quotes may contain an unknown name
             continue
     return None
 
@@ -385,7 +388,7 @@ def _returns(function: Callable) -> Any:
 
 
 def _lacks(taken: Mapping[str, inspect.Parameter] | None) -> str:
-    """Why a function cannot be called as ``function(net, x, y, rng=rng)``; "" if it can."""
+    """The reason why a function cannot be called as ``function(net, x, y, rng=rng)``; "" if it can."""
     if taken is None:
         return "has no signature that can be read"
     placed = [name for name, one in taken.items() if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
@@ -421,7 +424,7 @@ def _setting(one: inspect.Parameter, meanings: Mapping[str, str]) -> OwnSetting:
 
 
 def _in_json(default: Any) -> Any:
-    """A default as a JSON value, or as Python prints it if it is none."""
+    """A default as a JSON value, or as Python prints it if JSON has no such value."""
     try:
         json.dumps(default)
         return default
@@ -430,11 +433,11 @@ def _in_json(default: Any) -> Any:
 
 
 def _refusal(mechanism: Callable, stating: Mapping[str, inspect.Parameter]) -> NoGuarantee | None:
-    """The error of a mechanism that raises an error for all arguments."""
+    """The error of a mechanism that raises NoGuarantee for all arguments; None for any other mechanism."""
     try:
         mechanism(**{one.name: None for one in stating.values() if one.kind is one.KEYWORD_ONLY})
     except NoGuarantee as refused:
         return refused
-    except Exception:  # from a mechanism from outside with a wrong annotation
+    except Exception:  # a mechanism from outside may be annotated wrongly and raise any other error
         pass
     return None

@@ -1,8 +1,8 @@
 """TDFA without privacy: direct feedback alignment in which hidden layers learn from a ternary error.
 
 This rule is in Ohana et al. (2021), Section 4 and the non-private cells of Table 1. With OPUs for B
-(`nfa.feedback.opu`), it is their photonic DFA. With clips and noise, both are `nfa.rules.pdfa`. B^l feeds layer l, as
-in the paper's Equation 8; Equation 4 prints B^{l+1} for it.
+(`nfa.feedback.opu`), it is their photonic DFA. `nfa.rules.pdfa` is the rule with clips and noise. B^l feeds layer l, as
+in the paper's Equation 8. Equation 4 prints B^{l+1} instead.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ def tdfa(
     project: Callable = exact_projection,
     rng: np.random.Generator | None = None,
 ) -> tuple[list, list]:
-    r"""The TDFA direction for every layer; the loop subtracts ``eta`` times it.
+    r"""The TDFA direction for every layer. The training loop subtracts ``eta`` times the direction.
 
     .. math:: \delta z^l = \begin{cases} e = \hat y - y & l = L \\
               (B^l \, t(e)) \odot \phi_l'(z^l) & l < L \end{cases}
@@ -44,12 +44,13 @@ def tdfa(
     net : Net
     x : (k, *in_shape) array
     y : (k, n_L) array of targets, one-hot for class labels
-    B : list for l = 1..L-1: (n_l, n_L) arrays from `nfa.feedback.draw`, or what ``project`` takes in their place
+    B : list for l = 1..L-1: (n_l, n_L) arrays from `nfa.feedback.draw`, or the devices that ``project`` takes in
+        place of arrays
     t : float >= 0, the threshold of `nfa.feedback.ternarize`
     m : int > 0, divisor of the sum over examples; the number k of examples if not given
     at : "h" or "z", the place at which B[l] t(e) enters a layer with pooling: above or below the pooling
     project : function (e, B[l], rng=...) -> (k, n_l)
-    rng : passed to ``project``, from the top layer down; not used otherwise
+    rng : generator that is passed to ``project``, from the top layer down, and not used otherwise
 
     Returns
     -------
@@ -61,7 +62,8 @@ def tdfa(
 
     Notes
     -----
-    The top layer learns from the error itself. Only the error that a device must show in binary images is made ternary.
+    The top layer learns from the error itself. The error is made ternary only for the hidden layers, because an optical
+    device shows it as binary images.
     """
     m = len(x) if m is None else m
     require.normaliser(m, rule="tdfa", optional=True)

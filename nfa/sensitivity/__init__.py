@@ -1,15 +1,15 @@
-"""The sensitivities of the private rules, with our corrections: how far one record can move a direction.
+"""The sensitivities of the private rules, with our corrections: the largest change of a direction by one record.
 
 This module covers rules that clip each record's term as a whole, as in DP-SGD. `nfa.sensitivity.dfa` and
-`nfa.sensitivity.pdfa` cover rules that clip the parts of a term.
+`nfa.sensitivity.pdfa` cover rules that clip the factors of a term.
 """
 
 from nfa import require
 
-# The sums on two neighbours differ by at most k times the bound on one record's term. If a record is replaced, one term
-# is subtracted and another term is added, so k = 2. If a record is added or removed, one term is added or subtracted,
-# so k = 1. A new label can change a term into its opposite, so k = 2. A record that is zeroed out has the term 0, so
-# k = 1.
+# The sums on two neighbours differ by at most k times the bound on one record's term. If a record is replaced, its term
+# is subtracted and the new record's term is added, so k = 2. If a record is added or removed, only its term is added or
+# subtracted, so k = 1. A new label can change a term into its opposite, so k = 2. A record that is zeroed out has the
+# term 0, so k = 1.
 # Source: [ours:zero-out]
 BOUNDS_APART = {"replace-one": 2, "add-remove": 1, "zero-out": 1, "replace-label": 2}
 

@@ -1,11 +1,12 @@
 r"""The sensitivity of DP-DFA, and the thresholds that give a target sensitivity (Lee & Kifer 2020, Section 4.2).
 
-Every example i adds the terms dz_i h_i^T and dz_i to layer l's direction. After clipping, ||h_i|| <= tau_h and ||dz_i||
-<= s_l ||e_i|| <= s_l tau_e. A `LayerBound` has the bounds on these terms. A sensitivity is the largest l2 norm of the
-change of the average over m, for all weights and biases together. S is m times a replace-one sensitivity.
+Every example i adds dz_i h_i^T to the direction of layer l's weights, and dz_i to that of its biases. After clipping,
+||h_i|| <= tau_h and ||dz_i|| <= s_l ||e_i|| <= s_l tau_e. A `LayerBound` has the bounds on these terms. We divide the
+sum over examples by m. A sensitivity is the largest l2 norm of the change of this average by one record, for all
+weights and biases as one vector. S is m times a replace-one sensitivity.
 
 The matrix B^l projects the error to layer l, and beta_l is its spectral norm. The paper prints B^{l+1} and beta_{l+1}
-for these.
+instead.
 """
 
 import math
@@ -31,9 +32,9 @@ class LayerBound:
 
     Parameters
     ----------
-    gain_dz : s >= 0 with ||dz|| <= s ||e||. It is gamma_l beta_l, or 1 at the top with dz = e
-    gain_W, gain_b : ||dW||_F <= gain_W ||dz|| ||h|| and ||db|| <= gain_b ||dz||, see `nfa.network.dense`. Both are 1
-        for a dense layer; gain_b is 0 for a layer without biases
+    gain_dz : s >= 0 with ||dz|| <= s ||e||. s is gamma_l beta_l, or 1 in a top layer with dz = e
+    gain_W, gain_b : numbers with ||dW||_F <= gain_W ||dz|| ||h|| and ||db|| <= gain_b ||dz||, see `nfa.network.dense`.
+        For a dense layer, gain_W and gain_b are 1. For a layer without biases, gain_b is 0
 
     Raises
     ------
@@ -70,7 +71,7 @@ def zeta_sensitivity(*, m: int, gamma: float, beta: float, tau_e: float, tau_h: 
 
     Raises
     ------
-    ValueError : if m is not positive, if another number is negative, or if one of them is not finite
+    ValueError : if m is not positive, if another number is negative, or if a number is not finite
 
     Examples
     --------
@@ -88,11 +89,12 @@ def xi_sensitivity(*, m: int, gamma: float, beta: float, tau_e: float) -> float:
 
     Parameters
     ----------
-    m, gamma, beta, tau_e : as in `zeta_sensitivity`; there is no tau_h, because the biases do not read h
+    m, gamma, beta, tau_e : as in `zeta_sensitivity`. There is no tau_h, because the direction of a bias does not depend
+        on h
 
     Raises
     ------
-    ValueError : if m is not positive, if another number is negative, or if one of them is not finite
+    ValueError : if m is not positive, if another number is negative, or if a number is not finite
     """
     require.positive(**{"the normaliser m": m})
     require.not_negative(gamma=gamma, beta=beta, tau_e=tau_e)
@@ -102,12 +104,13 @@ def xi_sensitivity(*, m: int, gamma: float, beta: float, tau_e: float) -> float:
 def corrected_dfa_sensitivity(
     layers: Sequence[LayerBound], *, m: float, tau_e: float, tau_h: float | Sequence[float], adjacency: str
 ) -> float:
-    r"""The sensitivity of the directions of all layers together.
+    r"""The sensitivity of the directions of all layers as one vector.
 
     .. math:: \Delta = \frac{k}{m} \tau_e \Big(\sum_l s_l^2 (g_{W,l}^2 \tau_{h,l}^2 + g_{b,l}^2)\Big)^{1/2}, \qquad
               k = 2 \text{ for a record replaced, } 1 \text{ for one added, removed or zeroed out}
 
-    For dense layers and a top that learns from e itself, this is the paper's formula, with the output layer included:
+    For dense layers and a top layer that learns from e itself, this is the paper's formula with the output layer
+    included:
     :math:`\frac2m \tau_e \sqrt{1 + \tau_h^2} \sqrt{1 + \sum_{l<L} \gamma_l^2 \beta_l^2}`.
 
     Source: [lee2020:sens-total] [lee2020:sens-layerwise] [ours:dfa-sensitivity]
@@ -122,13 +125,15 @@ def corrected_dfa_sensitivity(
 
     Raises
     ------
-    ValueError : if a number is out of range, if the adjacency is unknown, or if there is not one tau_h for each layer
+    ValueError : if a number is out of range, if the adjacency is unknown, or if a list tau_h does not have one bound
+        for each layer
 
     Notes
     -----
-    One record's term is the vector of all dz h^T and dz. Its squared norm is at most tau_e^2 times the sum, and
-    neighbours differ in k terms. For dense layers, some network, records and B of the given norms attain the bound. For
-    a random B and narrow layers, the bound can be loose.
+    A record's term is the vector of its dz h^T and dz in all layers. Its squared norm is at most tau_e^2 times the sum
+    in the formula. Neighbours differ in k terms. For dense layers, the bound is attained by some network, records and
+    matrices B of the given norms. For a random B and narrow layers, the bound can be much larger than the true
+    sensitivity.
 
     Examples
     --------
@@ -162,7 +167,8 @@ def corrected_tau_h(layers: Sequence[LayerBound], *, S: float, tau_e: float) -> 
 
     Raises
     ------
-    ValueError : if the biases alone can have this sensitivity; S must be larger than the number in the message
+    ValueError : if the directions of the biases alone can have this sensitivity. The message names the number that S
+        must exceed
 
     Examples
     --------
@@ -183,7 +189,7 @@ def corrected_tau_h(layers: Sequence[LayerBound], *, S: float, tau_e: float) -> 
 
 
 def hybrid_thresholds(dense: Sequence[LayerBound], *, L: int, S: float, tau_e: float) -> tuple[float, list[float]]:
-    r"""Thresholds that give each of L layers, convolutions and dense layers, the sensitivity (S / m) / sqrt(L).
+    r"""Thresholds with which each of L layers (convolutions and dense layers) has the sensitivity (S / m) / sqrt(L).
 
     .. math:: \tau = \frac{S}{2 \sqrt{2 L}}, \qquad
               \tau_{h,l} = \sqrt{\Big(\frac{S}{2 \sqrt L \, s_l \tau_e}\Big)^2 - 1}
@@ -204,14 +210,14 @@ def hybrid_thresholds(dense: Sequence[LayerBound], *, L: int, S: float, tau_e: f
 
     Raises
     ------
-    ValueError : if the biases of a layer alone can have the layer's share; S must be larger than the number in the
-        message
+    ValueError : if the directions of a layer's biases alone can have the layer's sensitivity. The message names the
+        number that S must exceed
 
     Notes
     -----
     W and b of a convolution are clipped separately, so the sensitivity of the convolution is sqrt(2) times the
-    sensitivity of W. This explains the 2 L under the root. The paper gives neither number. With one tau_h for all dense
-    layers, the layers cannot all have their exact shares.
+    sensitivity of W. This explains the 2 L under the root. The paper gives neither tau nor tau_h. With a common tau_h
+    for all dense layers, their sensitivities cannot all be (S / m) / sqrt(L).
 
     Examples
     --------
@@ -246,7 +252,7 @@ def hybrid_sensitivity(
     adjacency: str,
     without_bias: int = 0,
 ) -> float:
-    r"""The sensitivity if ell convolutions release clipped gradients, and the dense layers release the terms of DP-DFA.
+    r"""The sensitivity if ell convolutions release clipped gradients, and the dense layers release DP-DFA directions.
 
     .. math:: \Delta^2 = \Big(\frac{k}{m}\Big)^2 \, 2 \ell \tau^2 + \Delta_{\mathrm{DFA}}^2
 
@@ -257,11 +263,12 @@ def hybrid_sensitivity(
     dense : bounds of the dense layers ell + 1..L
     ell : int >= 0, number of layers that release clipped gradients
     m : float > 0, the divisor of the sum over examples
-    tau : float > 0, bound on each example's gradient for a lower layer's W, and on its gradient for a lower layer's b
+    tau : float > 0, bound on each example's gradient for the W of one of the ell layers, and on the gradient for its b
     tau_e : float > 0, clipping bound of the error
     tau_h : float > 0, clipping bound of the inputs of the dense layers, or a list with one bound for each dense layer
     adjacency : one of `nfa.mechanism.ADJACENCIES`
-    without_bias : int >= 0, number of the ell layers without biases. For each, one of the two tau^2 is left out
+    without_bias : int >= 0, number of the ell layers that have no biases. In the formula, each of them adds tau^2
+        instead of 2 tau^2
 
     Returns
     -------
@@ -279,7 +286,7 @@ def hybrid_sensitivity(
 
 @contextmanager
 def no_overflow() -> Iterator[None]:
-    """Raise ValueError if the formula in the body overflows, or divides by 0 because no weight learns."""
+    """Raise ValueError if the code in the ``with`` block overflows, or divides by 0 because no weight learns."""
     try:
         yield
     except (OverflowError, ZeroDivisionError):
@@ -309,7 +316,7 @@ def current_top(top: str) -> str:
 def layer_bounds(
     net: Net, B: list, *, at: str = "h", top: str = "error", beta_top: float = 1.0, first: int = 1, tau_e: float = 0.0
 ) -> list[LayerBound]:
-    r"""The bounds on one record's term in each layer's direction under DFA, per unit of the norm of the record's error.
+    r"""The bounds on one record's term in each layer's direction under DFA, divided by the norm of the record's error.
 
     .. math:: s_l = \gamma_l \, g_{\mathrm{pool}} \, \|B^l\|_2 \quad (l < L), \qquad s_L = \beta_{\mathrm{top}} \gamma_L
 
@@ -320,15 +327,16 @@ def layer_bounds(
     net : Net
     B : list of feedback matrices, as from `draw` with the same ``at``
     at : "h" or "z", the place at which B[l] e enters a layer with pooling
-    top, beta_top : what the top layer learns from, as in `nfa.rules.dp_dfa.dp_dfa`. gamma_L is 1 for "error", 1/4 for
-        "derivative", and sqrt(2) / tau_e for "unclipped", because the error of a softmax has norm at most sqrt(2)
-    first : int in 1..L, the lowest layer of the result. B is not read for lower layers
+    top, beta_top : the signal from which the top layer learns, as in `nfa.rules.dp_dfa.dp_dfa`. gamma_L is 1 for
+        "error", 1/4 for "derivative", and sqrt(2) / tau_e for "unclipped", because the error of a softmax has norm at
+        most sqrt(2)
+    first : int in 1..L, the lowest layer of the result. B is not used for lower layers
     tau_e : float > 0, the clip of the errors from which the layers below learn; required for "unclipped"
 
     Returns
     -------
     bounds : list of `nfa.sensitivity.dfa.LayerBound`, one for each layer first..L (index 0 is layer ``first``). The
-        bounds hold for these matrices, not for all matrices of their law
+        bounds hold for these matrices B, not for all matrices of their law
 
     Raises ValueError for an unknown ``at`` or ``top``, or if ``top`` has no bound under the network's loss.
     """

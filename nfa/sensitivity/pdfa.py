@@ -1,9 +1,9 @@
-r"""The effect of one record on the released sums of photonic DFA, and the law of the noise of these sums.
+r"""The effect of one record on the directions that photonic DFA releases, and the law of their noise.
 
 For every layer, photonic DFA (Ohana et al. 2021, Section 3.3) releases one matrix. Column k belongs to input k of the
 layer, and row j to unit j of the layer. We write u for the projected errors after the scaling, and h for the inputs
-after offset and clip. No function of this module computes epsilon. The columns of one release share their noise
-(`row_covariance`).
+after offset and clip. No function of this module computes epsilon, because the columns of a released matrix share their
+noise (`row_covariance`).
 """
 
 import math
@@ -56,7 +56,7 @@ def column_law(u: np.ndarray, dphi: np.ndarray, h: np.ndarray, *, sigma: float) 
 
 
 def row_covariance(dphi_j: np.ndarray, h: np.ndarray, *, sigma: float) -> np.ndarray:
-    r"""Covariance of row j of a PDFA direction: the covariance of the noise of unit j over the columns.
+    r"""Covariance matrix of row j of a PDFA direction, that is, of the noise of unit j in all columns.
 
     .. math:: \frac{\sigma^2}{m^2} \sum_i \phi_{ij}'^2 \, h_i h_i^\top
 
@@ -78,7 +78,7 @@ def row_covariance(dphi_j: np.ndarray, h: np.ndarray, *, sigma: float) -> np.nda
 
     Notes
     -----
-    This formula is ours; the paper gives the law of one column. The rows are independent of each other.
+    This formula is ours. The paper gives only the law of one column. Different rows are independent.
 
     Examples
     --------
@@ -86,14 +86,14 @@ def row_covariance(dphi_j: np.ndarray, h: np.ndarray, *, sigma: float) -> np.nda
     [[25.0, 3.0], [3.0, 1.0]]
     """
     _check_records(sigma, dphi_j=dphi_j, h=h)
-    noise = sigma / len(h) * dphi_j[:, None] * h  # column k: the factors of g_1j..g_mj
+    noise = sigma / len(h) * dphi_j[:, None] * h  # column k has the factors of g_1j..g_mj
     return noise.T @ noise
 
 
 def column_noise_bounds(
     *, m: int, n: int, gamma_min: float, gamma_max: float, tau_h_min: float, tau_h_max: float
 ) -> tuple[float, float]:
-    r"""Bounds on (a_k)_j of `column_law`. The lower bound needs more than bounds on the norms of h.
+    r"""Bounds on (a_k)_j of `column_law`. The lower bound needs a condition on every entry of h.
 
     .. math:: \sqrt{m/n} \, \gamma^{min} \tau_h^{min} \le (a_k)_j \le \sqrt{m/n} \, \gamma^{max} \tau_h^{max}
 
@@ -102,13 +102,13 @@ def column_noise_bounds(
     Parameters
     ----------
     m : int, batch size
-    n : int, the n in c = tau_h_max / sqrt(n) and nu = tau_h_min / sqrt(n): the number of inputs of the layer
+    n : int, number of inputs of the layer, as in c = tau_h_max / sqrt(n) and nu = tau_h_min / sqrt(n)
     gamma_min, gamma_max : float >= 0, bounds on abs(phi')
     tau_h_min, tau_h_max : float >= 0
 
     Raises
     ------
-    ValueError : if m or n is not positive, if another number is negative, or if one of them is not finite
+    ValueError : if m or n is not positive, if another number is negative, or if a number is not finite
 
     Notes
     -----
@@ -130,20 +130,20 @@ def column_sensitivity(*, m: int, n: int, tau_B: float, gamma_max: float, tau_h_
     Parameters
     ----------
     m : int, batch size
-    n : int, the n in c = tau_h_max / sqrt(n): the number of inputs of the layer
+    n : int, number of inputs of the layer, as in c = tau_h_max / sqrt(n)
     tau_B : float, bound on the norm of every u_i
     gamma_max : float, bound on abs(phi')
     tau_h_max : float
 
     Raises
     ------
-    ValueError : if m or n is not positive, if another number is negative, or if one of them is not finite
+    ValueError : if m or n is not positive, if another number is negative, or if a number is not finite
 
     Notes
     -----
-    The upper bound is attained in the limit, for two records with opposite u of norm tau_B, phi' = gamma_max and
-    h_ik = c. It holds for replacing one record while the other records stay. It does not hold for a bias with an input
-    1 that is not clipped: see `bias_sensitivity`.
+    The bound is attained in the limit, for two records with opposite u of norm tau_B, phi' = gamma_max and h_ik = c.
+    The bound holds if one record is replaced and the other records stay. It does not hold for a bias whose input 1 is
+    not clipped. For such a bias, use `bias_sensitivity`.
 
     Examples
     --------
@@ -156,18 +156,18 @@ def column_sensitivity(*, m: int, n: int, tau_B: float, gamma_max: float, tau_h_
 
 
 def bias_sensitivity(*, m: int, tau_B: float, gamma_max: float) -> float:
-    r"""The largest change, in l2, of a bias with the constant input 1, not clipped, if one record is replaced.
+    r"""The largest change, in l2, of the biases' direction if one record is replaced. The input of the biases is 1.
 
     .. math:: \Delta = \frac2m \tau_B \gamma^{max}
 
     Source: [ohana2021:prop2]
 
-    Raises ValueError if m is not positive, if another number is negative, or if one of them is not finite.
+    Raises ValueError if m is not positive, if another number is negative, or if a number is not finite.
 
     Notes
     -----
     This formula is ours. In the paper, the bias is a column of W, and the clip acts on the whole input vector. So
-    `column_sensitivity` also holds for the bias of the paper. `nfa.rules.pdfa` leaves the bias's input at 1 unless you
+    `column_sensitivity` also holds for the paper's bias. In `nfa.rules.pdfa`, the input of the biases is 1 unless you
     set bias="clipped".
 
     Examples
@@ -201,9 +201,9 @@ def label_sensitivity(*, tau_B: float, hidden: int, top: str) -> float:
     ----------
     tau_B : float > 0, bound on the norm of every projected error u_i^l = scale(B^l e_i)
     hidden : int >= 0, number of hidden layers
-    top : the error from which the output layer learns, always with noise g. "softmax" is scale(y_hat - y) of a softmax
-        with one-hot labels, with s_L = min(sqrt 2, 2 tau_B). "scaled" is any other error after the scaling, for example
-        a ternarised error, with s_L = 2 tau_B. "frozen" means that the output layer does not learn, so s_L = 0
+    top : the error from which the output layer learns, with noise g in every case. "softmax" is scale(y_hat - y) of a
+        softmax with one-hot labels, with s_L = min(sqrt 2, 2 tau_B). "scaled" is any other error after the scaling, for
+        example a ternarised error, with s_L = 2 tau_B. "frozen" means that the output layer does not learn, so s_L = 0
 
     Returns
     -------
@@ -217,18 +217,19 @@ def label_sensitivity(*, tau_B: float, hidden: int, top: str) -> float:
 
     Notes
     -----
-    This formula is ours; the paper gives no guarantee for labels. Proof. The forward pass does not use labels, so one
-    label changes only the u_I^l of its own record. Two vectors of norm at most tau_B have a distance of at most 2
-    tau_B. At the top, e - e' = y' - y has norm sqrt 2. The scaling is the projection onto a ball, which increases no
-    distance. Opposite errors attain the bound. For "softmax", any e and e' inside the ball attain the bound at the top.
+    This formula is ours. The paper gives no guarantee for labels. Proof. The forward pass does not use labels. So the
+    label of record I changes only the vectors u_I^l of this record. Two vectors of norm at most tau_B have a distance
+    of at most 2 tau_B. At the top, e - e' = y' - y has norm sqrt 2. The scaling is the projection onto a ball, which
+    increases no distance. Opposite errors attain the bound. For "softmax", any e and e' inside the ball attain the
+    bound at the top.
 
-    The noise on each u_i^l has the standard deviation sigma, not sigma / m. The average over the batch comes after the
-    noise, so it does not reduce the sensitivity. The result does not hold for an output layer that learns without
-    noise, because such a layer reveals e.
+    The noise on each u_i^l has the standard deviation sigma, not sigma / m. The rule averages over the batch after it
+    adds the noise, so the average does not reduce the sensitivity. The result does not hold for an output layer that
+    learns without noise, because such a layer reveals e.
 
     Examples
     --------
-    Two hidden layers and the softmax error give 2^2 + 2^2 + 2.
+    With two hidden layers and the softmax error, the squared sensitivity is 2^2 + 2^2 + 2.
 
     >>> round(label_sensitivity(tau_B=1.0, hidden=2, top="softmax") ** 2, 12)
     10.0
@@ -250,7 +251,7 @@ def repaired_pdfa_sensitivity(
     .. math:: \Delta = \frac2m \tau_B \Big(\sum_{l=1}^L \gamma_l^2 \big((\tau_h^{max})^2 + \beta_l^2\big)\Big)^{1/2}
               \text{ if a record is replaced,} \qquad \gamma_L = 1,
 
-    If a record is added, removed or zeroed out, the sensitivity is half of this number.
+    If a record is added, removed or zeroed out, the sensitivity is Delta / 2.
 
     Source: [ohana2021:prop2] [ohana2021:iid-noise] [ours:pdfa-sensitivity]
 
@@ -260,26 +261,26 @@ def repaired_pdfa_sensitivity(
     tau_B : float > 0, bound on the norm of every projected error, and of the error at the top
     tau_h_max : float > 0, bound on the norm of the input of every layer, including layer 1
     gamma_max : L - 1 floats >= 0, bounds on abs(phi_l') for the hidden layers l = 1..L-1
-    bias : L floats >= 0, the input of layer l's biases: 1, or 1 after a clip
+    bias : L floats >= 0, the input of the biases of each layer: 1, or 1 after a clip
     adjacency : "replace-one", "add-remove" or "zero-out"
 
     Raises
     ------
-    ValueError : if a number is out of range, if there is not one gamma_max for each hidden layer, or for another
-        adjacency
+    ValueError : if a number is out of range, if there is not one gamma_max for each hidden layer, or if the adjacency
+        is none of the three names
 
     Notes
     -----
-    This formula is ours. It is Proposition 2 of the paper for whole matrices. Proof. Layer l is fully connected. Record
-    i adds the matrix v_i (h_i, beta_l)^T to m times the direction. Here v_i = u_i * phi_l'(z_i), h_i is the clipped
-    input of the layer, and beta_l is the input of the biases. This matrix of rank one has the Frobenius norm ||v_i||
-    ||(h_i, beta_l)||. We have ||v_i|| <= gamma_l tau_B, because every entry of u_i is multiplied by at most gamma_l and
-    ||u_i|| <= tau_B. Also ||h_i||^2 <= n c^2 = tau_h^2, because the clip leaves n entries of at most c = tau_h /
-    sqrt(n). The squares of the layers add up. A record changes no other record's term. So the norm of a record's term
-    in m times the direction is at most R = tau_B sqrt(sum ...), and replacing the record moves the sum by at most 2 R.
-    QED. The bound is attained if two records have the same h, opposite u of norm tau_B in all layers and phi' =
-    gamma_l. So no smaller number holds for these bounds. The projection may be exact or from an OPU, because u_i is
-    scaled afterwards.
+    This formula is ours. It extends Proposition 2 of the paper to whole matrices. Proof. Layer l is fully connected.
+    Record i adds the matrix v_i (h_i, beta_l)^T to m times the direction. Here v_i = u_i * phi_l'(z_i), h_i is the
+    clipped input of the layer, and beta_l is the input of the biases. This matrix of rank one has the Frobenius norm
+    ||v_i|| ||(h_i, beta_l)||. We have ||v_i|| <= gamma_l tau_B, because every entry of u_i is multiplied by at most
+    gamma_l and ||u_i|| <= tau_B. Also ||h_i||^2 <= n c^2 = tau_h^2, because the clip leaves n entries of at most c =
+    tau_h / sqrt(n). The squared norms of the layers add up. A record changes no other record's term. So the norm of a
+    record's term in m times the direction is at most R = tau_B sqrt(sum ...). Replacing the record changes the sum by
+    at most 2 R. QED. The bound is attained if two records have equal h, opposite u of norm tau_B in all layers, and
+    phi' = gamma_l. So the bound is the smallest possible one for these parameters. The projection may be exact or from
+    an OPU, because u_i is scaled after the projection.
 
     Examples
     --------

@@ -1,36 +1,37 @@
-r"""The effect of rounding on a sensitivity: a theorem on float64 sums over examples. Every secure run uses the theorem.
+r"""The effect of rounding on a sensitivity: a theorem on float64 sums over examples, which every secure run uses.
 
-A rule proves in real numbers that the term of a record in its sum has norm at most c. A secure run computes in float64.
-So a term can be a little larger, and the computed sum is not the sum of the terms. The theorem bounds both effects.
+In real numbers, the norm of a record's term in a rule's sum is proved to be at most c. A secure run computes in
+float64. So a term can be a little larger, and the computed sum is not the sum of the terms. The theorem bounds both
+effects.
 
-**Assumptions.** u = 2^-53 and :math:`\gamma_k = k u / (1 - k u)`. Numbers are rounded to nearest. Products may be fused
-with sums. (1) *Other records change nothing*: the float64 factors of a term are a function of its record, the weights
-and the random numbers for it. `nfa.kernels.rows` and the row-wise clips have this property. (2) Clips bound a term's
-norm. They clip either the whole term by its computed norm, or the factors dz and h separately. Every derivative is at
-most gamma_max as computed, and `check_norm` checks every matrix between two clips. (3) A step takes at most M records,
-in parts of at most p, and a layer has at most P positions. (4) All settings of the rule that are not 0 lie between
-2^-200 and 2^200, and `scale` omits values that are too small for full precision.
+**Assumptions.** Let u = 2^-53 and :math:`\gamma_k = k u / (1 - k u)`. Numbers are rounded to nearest. Products may be
+fused with sums. (1) *Other records change nothing*: the float64 factors of a term are a function of its record, the
+weights and the record's random numbers. `nfa.kernels.rows` and the row-wise clips have this property. (2) Clips bound a
+term's norm. They clip either the whole term by its computed norm, or the factors dz and h separately. Every derivative
+is at most gamma_max as computed, and `check_norm` checks every matrix between two clips. (3) A step takes at most M
+records, in parts of at most p, and a layer has at most P positions. (4) All settings of the rule that are not 0 lie
+between 2^-200 and 2^200, and `scale` omits values that are too small for full precision.
 
-**Terms.** Record i adds products of float64 numbers to the sum. They are :math:`a_{ij} h_{ik}` for a layer's W and
-:math:`a_{ij}` for its b, at several positions in a convolution. If a rule computes each record's term of a convolution
-separately, the computed term times its weight replaces these products. Let t_i be their exact sum, and |t|_i the sum of
-their absolute values.
+**Terms.** Record i adds products of float64 numbers to the sum. These products are :math:`a_{ij} h_{ik}` for a layer's
+W and :math:`a_{ij}` for its b. In a convolution, there are such products at several positions. Some rules compute each
+record's term of a convolution separately. Then the computed term times its weight replaces these products. Let t_i be
+the exact sum of the products, and |t|_i the sum of their absolute values.
 
 **Theorem.** Let D = `roundings` (net) and K = `additions` (p, P, M). Let k = 2 under an adjacency that replaces a
 record or its label. Let k = 1 under an adjacency that adds, removes or zeroes out a record. Then
 
 (a) :math:`\|t_i\| \le \| |t|_i \| \le (1 + \gamma_{2D}) c`;
 
-(b) the computed sums on two neighbours differ by at most
+(b) the computed sums on two neighbours differ in l2 by at most
 
 .. math:: S = (1 + \gamma_{2D}) (k + 2 M \gamma_K) \, c
 
-(c) and by at most :math:`S + g \sqrt d` after each of their d coordinates is rounded to a multiple of g.
+(c) they differ by at most :math:`S + g \sqrt d` after each of their d coordinates is rounded to a multiple of g.
 
 **Proof of (a).** A computed sum of n squares, or of n products of one sign, is the exact sum times a factor between
-(1 - u)^n and (1 - u)^-n, in any order. Products, quotients and roots have one such factor each. An underflow has an
-absolute error below 2^-1022. By (4), this error is less than u times the bound, for any number of entries in memory. So
-we count it as one factor.
+(1 - u)^n and (1 - u)^-n, in any order. Each product, quotient or root adds one such factor, between 1 - u and (1 -
+u)^-1. An underflow has an absolute error below 2^-1022. By (4), this error is less than u times the bound, for any
+number of entries in memory. So we count the underflow as one factor.
 
 *A whole term that is clipped to C.* In a dense layer, the squared norm of the term is a product of two sums of squares.
 In a convolution, it is the sum of the squares of the computed term. The squared norms are summed over layers and
@@ -44,23 +45,24 @@ with B, :math:`|fl(B e) - B e| \le \gamma_n |B| |e|` entry by entry. For a matri
 most the number of entries of B. A derivative multiplies by at most gamma_max, with one factor. Pooling adds at most as
 many numbers as a layer has entries. The bounds of `nfa.network.pooling` hold for absolute values. By the inequality of
 Cauchy and Schwarz, the bounds of `Conv2d.gains` also hold for absolute values, so they bound |t|_i. For the error of a
-softmax, p_j = E_j / sum E up to n + 1 factors with floats E_j >= 0, and its norm exceeds the square root of 2 by at
-most 2 n u. Different layers, and weights and biases, are different coordinates. Their squares add up, each with its own
-factors, as in the rule's bound.
+softmax, p_j = E_j / sum E up to n + 1 factors, with floats E_j >= 0. The norm of this error exceeds the square root of
+2 by at most 2 n u. Different layers, and weights and biases, are different coordinates. Their squared norms add up,
+each with its own factors, as in the rule's bound.
 
 In total, there are fewer than D factors. The computed norm of B is below the exact norm by at most 1 + :math:`\gamma_D`
 (`check_norm`). Also :math:`(1 + \gamma_D)^2 \le 1 + \gamma_{2D}`. In a dense layer, and for separately computed terms,
 :math:`\| |t|_i \| = \|t_i\|`. In a convolution with clipped factors, the bound above already holds for |t|_i. QED.
 
-**Proof of (b).** Each product of t_i is rounded once, and goes through at most p (P + 2) additions within its part.
-These are the additions of a matrix product, in any order, and of its blocks and pieces. Each part is added to the sum
-of the parts before it. So a product goes through at most K - 1 additions. The computed sum is therefore the exact sum
-of the t_i up to an error. Entry by entry, this error is at most :math:`\gamma_K |t|_i` for each i (Higham, Accuracy and
-Stability of Numerical Algorithms, lemma 3.1 and section 3.1). With at most M records, the norm of the error is at most
-:math:`M \gamma_K (1 + \gamma_{2D}) c`, on each data set. The exact sums differ by k terms t_i. QED.
+**Proof of (b).** Each product of t_i is rounded once. It is an operand, directly or within a partial sum, of at most p
+(P + 2) additions within its part. These are the additions of a matrix product, in any order, and of its blocks and
+pieces. Each part is added to the sum of the parts before it. So a product is in the operands of at most K - 1
+additions. The computed sum is therefore the exact sum of the t_i up to an error. In each entry, this error is at most
+the sum over i of :math:`\gamma_K |t|_i` (Higham, Accuracy and Stability of Numerical Algorithms, lemma 3.1 and section
+3.1). With at most M records, the norm of the error is at most
+:math:`M \gamma_K (1 + \gamma_{2D}) c`, on each data set. The exact sums of two neighbours differ by k terms t_i. QED.
 
-**Proof of (c).** Rounding moves a coordinate by at most g / 2, so each of the two vectors moves by at most
-g sqrt(d) / 2. QED.
+**Proof of (c).** Rounding changes a coordinate by at most g / 2, so it changes each of the two vectors by at most g
+sqrt(d) / 2. QED.
 
 M must be neither the size of a drawn batch nor n, because these numbers are private. We use
 `nfa.sampling.most_records`.
@@ -80,7 +82,7 @@ from nfa.network import Net
 from nfa.sensitivity import BOUNDS_APART
 
 U = Fraction(1, 2**53)  # the unit roundoff of float64
-RANGE = 2.0**200  # limit for settings, and for their inverses
+RANGE = 2.0**200  # upper limit of a setting and of its inverse
 
 
 def gamma(k: int) -> Fraction:
@@ -97,7 +99,7 @@ def gamma(k: int) -> Fraction:
 
 
 def roundings(net: Net) -> int:
-    """D of the theorem: more than the number of rounding factors between a record and its term, for these shapes.
+    """D of the theorem: an upper bound on the number of rounding factors between a record and its term.
 
     Source: [ours:rounding]
 
@@ -117,7 +119,7 @@ def roundings(net: Net) -> int:
 
 
 def additions(part: int, positions: int, records: int) -> int:
-    """K of the theorem: the largest number of roundings of a product in the sum of a batch.
+    """K of the theorem: the largest number of roundings that a product undergoes in the sum of a batch.
 
     Source: [ours:rounding]
 
@@ -154,25 +156,25 @@ def outward(value: Fraction) -> float:
 
 
 def root(d: int) -> Fraction:
-    """A number that is at least the square root of d and exceeds it by at most a relative 2^-40."""
+    """A number that is at least sqrt(d), and at most (1 + 2^-40) sqrt(d)."""
     return Fraction(1 + math.isqrt(d << 80), 2**40)
 
 
 def check_norm(B: np.ndarray, net: Net) -> None:
-    r"""Raise NoGuarantee unless the computed spectral norm s of B is proved: :math:`\|B\| \le (1 + \gamma_D) s`.
+    r"""Raise NoGuarantee unless the computed spectral norm s of B is proved to have :math:`\|B\| \le (1 + \gamma_D) s`.
 
     Source: [ours:rounding]
 
     Notes
     -----
-    Proof. Let A be B or its transpose, with r rows and q >= r columns, and let G = A A^T be computed. The error of G
-    has norm at most :math:`\gamma_q \|A\|_F^2 \le \gamma_q r \|B\|^2`. Let :math:`H = (1 + \tau) s^2 I - G`,
-    computed with at most four roundings per entry. If Cholesky's algorithm completes on H, no eigenvalue of H is
+    Proof. Let A be B or its transpose, with r rows and q >= r columns, and let G be the computed A A^T. The error of G
+    has norm at most :math:`\gamma_q \|A\|_F^2 \le \gamma_q r \|B\|^2`. Let :math:`H = (1 + \tau) s^2 I - G`, computed
+    with at most four roundings per entry. If Cholesky's algorithm succeeds for H, no eigenvalue of H is
     below :math:`-\gamma_{r+1} / (1 - \gamma_{r+1})` times its trace (Rump, Verification of positive definiteness, BIT
     46, 2006). The trace is at most :math:`2 r s^2`. So :math:`\|B\|^2 \le (1 + \tau) s^2 + (3 \gamma_q r + 4
-    \gamma_{r+1} r + 4 u) s^2`. Take tau = :math:`\gamma_D / 2`. Then this is below :math:`(1 + \gamma_D)^2 s^2`,
-    because D is more than sixteen times the number of entries r q. No value overflows or becomes too small for full
-    precision, because s is between 2^-200 and 2^200.
+    \gamma_{r+1} r + 4 u) s^2`. Take tau = :math:`\gamma_D / 2`. Then the right side is below :math:`(1 + \gamma_D)^2
+    s^2`, because D is more than sixteen times the number of entries r q. No value overflows or becomes too small for
+    full precision, because s is between 2^-200 and 2^200.
     """
     A = np.asarray(B, np.float64)
     A = A if len(A) <= A.shape[1] else A.T
@@ -196,9 +198,10 @@ class Rounding:
     Parameters
     ----------
     term : float >= 0, the c of the theorem: the rule's bound on the norm of a record's term, in real numbers; 0 for a
-        rule from outside, for which we count only the grid
-    terms : Fraction, the amount above 1 that the norm of a term can have in float64, in units of c
-    sums : Fraction, the largest total distance of two neighbours' computed sums from the exact sums, in units of c
+        rule from outside nfa, for which we include only the rounding to the grid
+    terms : Fraction t. In float64, the norm of a term is at most (1 + t) c
+    sums : Fraction. For two neighbours, the distances of the computed sums from the exact sums add up to at most this
+        number times c
     d : int >= 1, number of coordinates that a step releases
     """
 
@@ -226,7 +229,7 @@ class Rounding:
         return rounded.unit(moved, mechanism.noise_std, self.d)
 
     def on_grid(self, mechanism: Mechanism, unit: float) -> Mechanism:
-        """The mechanism with a sensitivity that includes the rounding of terms and sums, and the rounding to a grid.
+        """The mechanism with a sensitivity that includes the rounding of terms and sums and the rounding to a grid.
 
         Parameters
         ----------
@@ -238,7 +241,7 @@ class Rounding:
 
 
 def rounding(net: Net, *, term: float, part: int, records: int) -> Rounding:
-    """The effect of rounding, from a network, a bound on terms and public sizes, with the letters of the theorem.
+    """The effect of rounding for a network. The parameters have the letters of the theorem.
 
     Source: [ours:rounding]
 
@@ -260,7 +263,7 @@ def check_settings(values: Iterable[tuple[str, Any]]) -> None:
 
     Parameters
     ----------
-    values : pairs (name, value); numbers and sequences of numbers are checked, except 0 and infinity
+    values : pairs (name, value). The function checks numbers and sequences of numbers, except for 0 and infinity
     """
     for name, value in values:
         for one in value if isinstance(value, list | tuple) else [value]:
