@@ -198,8 +198,8 @@ def test_the_reference_s_law():
 def test_the_kernel_s_law():
     """The kernel has the normal law. We test moments to the sixth, the KS distance, tails and pairs.
 
-    With eight million normals, the test misses the following errors with probability 1e-6: a mean wrong by 0.004, a std
-    wrong by 0.3 %, twice as many values beyond 4, and a KS distance of 0.003.
+    We use eight million normals. The test misses a mean wrong by 0.004, or a std wrong by 0.3 %, with probability 1e-6.
+    It also misses twice as many values beyond 4, or a KS distance of 0.003, with probability 1e-6.
     """
     g = normals(kernels.add_keyed, 2**23, tile=1000)
     assert min(law_of_philox(g)) > FALSE_ALARM / 44

@@ -80,7 +80,7 @@ def test_sums_with_normals(few_lanes, n):
     ],
 )
 def test_a_normal_of_extreme_words(few_lanes, a, b, c, d):
-    """Extreme words of the cipher give correct normals: uniform numbers near 0 and 1, angles near multiples of pi / 4."""
+    """Extreme words of the cipher give correct normals: uniforms near 0 and 1, angles near multiples of pi / 4."""
     words = [np.array([w], np.uint32) for w in (a, b, c, d)]
     u, v = ((high * 2**20 + low // 2**12) / 2**52 for high, low in ((a, b), (c, d)))
     wide = np.empty((2, 1))

@@ -138,9 +138,9 @@ def public_kernels():
 def test_every_kernel_has_its_pair():
     """Every kernel has a NumPy twin in a pair.
 
-    The exceptions have no twin: functions that divide work among the cores or report the limits of a kernel, because
-    they compute nothing; loops, functions and noise inside a kernel, which test_kernels_ulr tests; products, which
-    test_kernels_rows and test_kernels_dense test; the matrices of test_toom_cook.
+    Functions that divide work among the cores, or report the limits of a kernel, compute nothing and have no twin.
+    Loops, functions and noise inside a kernel have no twin either (see test_kernels_ulr). Products have no twin (see
+    test_kernels_rows and test_kernels_dense), and neither have the matrices of test_toom_cook.
     """
     paired = {id(kernel) for _, kernel, *_ in every_pair()}
     parts = {f"nfa.kernels.philox.{name}" for name in ("normals", "pair", "philox", "quarter_sine")}

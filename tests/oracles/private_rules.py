@@ -124,7 +124,7 @@ def torch_gradients(torch, net, x, y):
 
 
 def torch_hybrid(torch, net, x, y, B, *, ell, m, tau_e=math.inf):
-    """The hybrid rule by autograd of a surrogate loss: <h_l, stopgrad(B_l e)> above ell, without paths between layers."""
+    """The hybrid rule by autograd of a surrogate loss, with <h_l, stopgrad(B_l e)> for each layer above ell."""
     phi = {"tanh": torch.tanh, "sigmoid": torch.sigmoid, "relu": torch.relu, "gelu": torch.nn.functional.gelu}
     phi["identity"] = lambda t: t
     W, b = torch_parameters(torch, net)
