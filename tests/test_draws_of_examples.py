@@ -88,7 +88,7 @@ def device(count, **how):
 
 
 def weighed(weigh, dtype, l, draws, antithetic=False):
-    """The weighted sums of ULR at a layer, in one array (k, n_l + 1). With 530 draws, the kernel makes two tiles."""
+    """The weighted sums of ULR at a layer, in one array (k, n_l + 1). With 530 repeats, the kernel makes two tiles."""
     net = mlp((6, 9, 5, 3), ops.gelu, rng=rng(0), dtype=dtype)
     x, y = (a.astype(dtype) for a in batch(net, 300))
     z, h = forward(net, x)

@@ -51,7 +51,7 @@ def most_false_alarms(games, rate, doubt=1e-6):
 def test_bounds_solve_their_equations_in_rational_arithmetic(n, error):
     """The bounds solve P(X >= k | low) = error and P(X <= k | high) = error, in rational arithmetic.
 
-    We evaluate both probabilities exactly, slightly outside and slightly inside the bound.
+    We evaluate the two probabilities exactly, slightly outside and slightly inside the bound.
     """
     low, high = clopper_pearson(np.arange(n + 1), n, error=float(error))
     hair = Fraction(1, 10**11)

@@ -87,8 +87,8 @@ def test_losses_are_those_of_the_examples_one_by_one(monkeypatch):
 def test_a_network_that_has_seen_nothing_tells_nothing(seed):
     """On an untrained network, the AUC of the attack is within 4 standard errors of 1/2.
 
-    Correct code fails with one seed in 16,000. If the expected AUC is 8.8 standard errors from 1/2, the test passes
-    with probability 1e-6.
+    Correct code fails with one seed in 16,000. If the expected AUC is 8.8 standard errors from 1/2, the test misses
+    this with probability 1e-6.
     """
     members, others = images(1000, seed)
     result = membership_by_loss(trained(members, 0, seed), members, others)

@@ -67,8 +67,8 @@ def test_growth_is_fitted_with_an_interval():
     """For exact squares, the fitted exponent is 2 with an interval of width 0.
 
     With noise, the 95 % interval contains 2 in most of 300 sets of 9 rounds. The bootstrap of so few rounds gives
-    intervals that are too narrow: here, the interval contained 2 in 80 to 95 % of the sets. If the true share is 80 %,
-    at least 70 % of the 300 sets contain 2, except with probability below 1e-4.
+    intervals that are too narrow: they contained 2 in 80 to 95 % of the sets. If the true share is 80 %, at least 70 %
+    of the 300 sets contain 2, except with probability below 1e-4.
     """
     exact = scaling.fitted([1, 2, 4, 8], np.tile([3.0, 12.0, 48.0, 192.0], (5, 1)))
     assert exact["exponent"] == pytest.approx(2, rel=1e-12)

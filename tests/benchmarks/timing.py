@@ -59,7 +59,7 @@ def summary(times: Sequence[float]) -> dict[str, float]:
 def ratio(above: Sequence[float], below: Sequence[float]) -> dict[str, float]:
     """The ratio of two medians.
 
-    If both have the same number of rounds, the quartiles are those of each round's ratio.
+    If the two lists have equally many rounds, the quartiles are those of the ratios of single rounds.
     """
     middle = statistics.median(below)
     rounds = [a / b for a, b in zip(above, below, strict=True)] if len(above) == len(below) else None

@@ -783,7 +783,10 @@ def test_explain_says_what_each_choice_is_worth(run, typed):
 
 
 def test_privacy_losses_by_name(run, ask):
-    """`--accountant pld` gives the exact epsilon. Ten Gaussian releases with z = 5 equal one with z = 5 / sqrt(10)."""
+    """`--accountant pld` gives the exact epsilon.
+
+    Ten Gaussian releases with z = 5 are equivalent to one release with z = 5 / sqrt(10).
+    """
     typed = ("--sampling", "none", "--adjacency", "replace-one", "--steps", "10", "--noise-multiplier", "5")
     answer = ask(*typed, "--accountant", "pld")
     exact = epsilon_gaussian(delta=1e-5, noise_multiplier=5 / math.sqrt(10))

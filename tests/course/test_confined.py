@@ -240,7 +240,7 @@ def test_a_check_that_passes_what_cannot_cross_is_told_so():
         Checks(Pipe()[0]).request("call", 0, (object(),), {})
 
 
-# --- both processes
+# --- the two processes
 
 
 def made_set(folder, functions, checks):

@@ -454,8 +454,8 @@ def test_split_validation_refuses(fraction):
 def test_split_validation_is_uniform():
     """The validation split is uniform: each index is held out with the same probability.
 
-    We compare 4000 draws with a tolerance of 5 standard deviations. Correct code fails with probability below 1e-4. A
-    probability that is 10 standard deviations off is missed with probability below 1e-6.
+    We count over 4000 random splits, with a tolerance of 5 standard deviations. Correct code fails with probability
+    below 1e-4. If a probability is wrong by 10 standard deviations, the test misses this with probability below 1e-6.
     """
     rng = np.random.default_rng(3)
     draws, n, held = 4000, 20, 5

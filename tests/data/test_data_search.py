@@ -233,7 +233,7 @@ def test_download_is_checked_kept_and_not_repeated(tmp_path, monkeypatch, server
     assert data.fetch("toy") == folder
     assert len(server.asked) == 4
     assert capfd.readouterr() == ("", "")  # the command prints nothing else
-    assert not pooch.get_logger().isEnabledFor(logging.INFO)  # pooch would write to an older stderr
+    assert not pooch.get_logger().isEnabledFor(logging.INFO)  # pooch would write its messages to an old sys.stderr
 
 
 def test_load_downloads_by_itself(monkeypatch, server):

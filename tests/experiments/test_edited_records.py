@@ -138,7 +138,7 @@ def at(document, path):
 
 
 def other(value, rng):
-    """Another value of the same type. Such a value often understates the privacy loss of the run."""
+    """A different value of the same type, which often understates the privacy loss of the run."""
     if isinstance(value, bool) or value is None:
         return not value
     if isinstance(value, int):

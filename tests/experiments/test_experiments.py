@@ -656,7 +656,7 @@ def test_other_runs_in_the_folder_are_refused_before_training(tiny, tmp_path, mo
 def test_plain_numpy_is_gone_on_with_by_plain_numpy_alone(tiny, tmp_path):
     """A run that began with plain NumPy can be continued only with plain NumPy.
 
-    This also holds for older records without an entry for kernels.
+    An older record without an entry for kernels counts as a run with plain NumPy.
     """
     plain = {"seeds": 2, "out": tmp_path / "plain", "kernels": False}
     first = reproduce("ohana2021:table1", **plain)

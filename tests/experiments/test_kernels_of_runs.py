@@ -154,8 +154,8 @@ def test_without_noise_kernels_and_numpy_agree(rule):
 def test_the_noise_of_either_choice_has_the_std_that_is_asked_for():
     """With kernels and with NumPy, the std of 669,706 noise samples is the requested std to 5 standard errors.
 
-    Correct code fails with probability 6e-7 for each choice. If the std is wrong by 1 % or more, the test passes with
-    probability 1e-8.
+    Correct code fails with probability 6e-7 for each choice. If the std is wrong by 1 % or more, the test misses this
+    with probability 1e-8.
     """
     rule, sigma = "dp_dfa", 0.01
     for kernels in (True, False):

@@ -129,7 +129,8 @@ def test_the_record_is_on_disk_whole_and_names_no_place(settings, tmp_path):
     text = (tmp_path / "out" / "dfa-seed1.json").read_text()
     assert json.loads(text) == record
     records.validate(record)
-    assert [p.name for p in (tmp_path / "out").iterdir()] == ["dfa-seed1.json"]  # no checkpoint, no partly written file
+    # the folder has no checkpoint and no incomplete file
+    assert [p.name for p in (tmp_path / "out").iterdir()] == ["dfa-seed1.json"]
     assert record["data"] | {"digest": "", "source": ""} == {
         "name": "tiny",
         "digest": "",

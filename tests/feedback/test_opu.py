@@ -71,7 +71,7 @@ def are_uncorrelated(one, other):
 
 
 def have_variance(samples, variance, excess):
-    """Test that columns of independent draws have these variances.
+    """Test that the columns of an array of independent samples have these variances.
 
     ``excess`` is the law's excess kurtosis in each column. For n samples, the relative error of the sample variance has
     variance 2 / (n - 1) + excess / n. The score is the sum of these errors over the columns, divided by the std of this

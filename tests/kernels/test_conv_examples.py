@@ -21,7 +21,7 @@ from nfa.rules.dp_ulr_sound import dp_ulr_sound
 kernels = pytest.importorskip("nfa.kernels.conv", reason="numba is not installed: pip install numba")
 
 rng = np.random.default_rng
-# each type needs its own compilation; tests/kernels/test_twins.py tests both types
+# only the slow tests use float64, because each dtype needs its own compilation; tests/kernels/test_twins.py tests all
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, pytest.param(np.float64, marks=pytest.mark.slow)])
 
 # For 2 channels, the kernel copies every patch. For 11 channels, it computes rows with fewer products.

@@ -11,7 +11,9 @@ from tests.kernels.python_source import in_python
 kernels = pytest.importorskip("nfa.kernels.activations", reason="numba is not installed: pip install numba")
 from nfa.kernels import cores  # noqa: E402
 
-PAIRS = [  # (reference, kernel), for tests/kernels/test_twins.py; this file tests reference, Python and compiled
+# (reference, kernel), for tests/kernels/test_twins.py. This file compares the reference, the kernel as Python and the
+# compiled kernel.
+PAIRS = [
     (ops._tanh, kernels.tanh),
     (ops._dtanh, kernels.dtanh),
     (ops._sigmoid, kernels.sigmoid),

@@ -12,7 +12,9 @@ from tests.test_clip import ROUNDINGS, exact_norms, hard_rows
 kernels = pytest.importorskip("nfa.kernels.clip", reason="numba is not installed: pip install numba")
 from nfa.kernels import cores  # noqa: E402
 
-PAIRS = [  # (reference, kernel), for tests/kernels/test_twins.py; this file tests reference, Python and compiled
+# (reference, kernel), for tests/kernels/test_twins.py. This file compares the reference, the kernel as Python and the
+# compiled kernel.
+PAIRS = [
     (clip.clip_l2, kernels.clip_l2),
     (clip.clip_offset, kernels.clip_offset),
 ]

@@ -15,7 +15,9 @@ from tests.kernels.python_source import in_python
 kernels = pytest.importorskip("nfa.kernels.noise", reason="numba is not installed: pip install numba")
 cores = pytest.importorskip("nfa.kernels.cores")
 
-PAIRS = [  # (reference, kernel), for tests/kernels/test_twins.py; this file tests reference, Python and compiled
+# (reference, kernel), for tests/kernels/test_twins.py. This file compares the reference, the kernel as Python and the
+# compiled kernel.
+PAIRS = [
     (cipher.chacha20, kernels.chacha20),
     (cipher.add_keyed, kernels.add_keyed),
     (cipher.check_noise, kernels.check_noise),

@@ -12,7 +12,9 @@ from tests.kernels.python_source import in_python
 kernels = pytest.importorskip("nfa.kernels.optim", reason="numba is not installed: pip install numba")
 from nfa.kernels import cores  # noqa: E402
 
-PAIRS = [  # (reference, kernel), for tests/kernels/test_twins.py; this file tests reference, Python and compiled
+# (reference, kernel), for tests/kernels/test_twins.py. This file compares the reference, the kernel as Python and the
+# compiled kernel.
+PAIRS = [
     (optim.sgd_update, kernels.sgd_update),
     (optim.adam_update, kernels.adam_update),
 ]

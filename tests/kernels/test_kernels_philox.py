@@ -15,7 +15,9 @@ from tests.oracles import chance
 kernels = pytest.importorskip("nfa.kernels.philox", reason="numba is not installed: pip install numba")
 from nfa.kernels import cores  # noqa: E402
 
-PAIRS = [  # (reference, kernel), for tests/kernels/test_twins.py; this file tests reference, Python and compiled
+# (reference, kernel), for tests/kernels/test_twins.py. This file compares the reference, the kernel as Python and the
+# compiled kernel.
+PAIRS = [
     (philox.add_keyed, kernels.add_keyed),
     (philox.add_normal, kernels.add_normal),
     (philox.add_normal_each, kernels.add_normal_each),

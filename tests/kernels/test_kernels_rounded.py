@@ -10,7 +10,9 @@ from tests.test_rounded import bits_beyond_the_edges, hard_bits, words_of
 kernels = pytest.importorskip("nfa.kernels.rounded", reason="numba is not installed: pip install numba")
 cores = pytest.importorskip("nfa.kernels.cores")
 
-PAIRS = [  # (reference, kernel), for tests/kernels/test_twins.py; this file tests reference, Python and compiled
+# (reference, kernel), for tests/kernels/test_twins.py. This file compares the reference, the kernel as Python and the
+# compiled kernel.
+PAIRS = [
     (rounded.add_keyed, kernels.add_keyed),
     (rounded.add_normal, kernels.add_normal),
 ]

@@ -103,7 +103,7 @@ def test_with_the_same_noise_it_is_numpy_in_float64_for_the_papers_net():
 
 @pytest.mark.slow
 def test_each_layer_has_its_own_activation():
-    """Each layer can have its own activation. The kernel refuses activations that it does not know."""
+    """Each layer can have its own activation. The kernel refuses activations that it does not support."""
     for phis in ((ops.tanh, ops.relu), (ops.relu, ops.tanh), (ops.gelu, ops.relu, ops.tanh)):
         layers = [(Dense(9 + i), phi) for i, phi in enumerate(phis)]
         net = Net((3,), [*layers, (Dense(2),)], rng=rng(0), dtype=np.float32)
@@ -376,8 +376,8 @@ def test_the_noise_is_normal():
 def test_the_noise_is_independent():
     """The noise is uncorrelated: adjacent normals, the four normals of a counter, their squares, and another key.
 
-    The test misses a correlation of 9.7 / sqrt(n) with probability 1e-6. This is 0.006 for all normals, and 0.08 within
-    a counter.
+    The test misses a correlation of 9.7 / sqrt(n) with probability 1e-6. This correlation is 0.006 for all normals, and
+    0.08 within a counter.
     """
     u = normals().astype(float)
     # 64,000 normals; two normals with a distance of a quarter have the same counter

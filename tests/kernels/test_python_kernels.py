@@ -190,7 +190,7 @@ def projections(monkeypatch):
 def test_tiles(projections, threads):
     """Tiles of a matrix are correct even if the pieces of the threads begin and end within a column.
 
-    A column has 7 groups, so the pieces of 5 and 6 of the 21 groups do.
+    A column has 7 groups. The 21 groups are divided into pieces of 5 and 6 groups.
     """
 
     def share(work, n, least):

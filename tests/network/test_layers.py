@@ -364,7 +364,7 @@ def test_terms_are_those_of_the_examples_one_by_one(map_, in_shape, keep, monkey
         (Conv2d(2, (1, 3), padding="same"), (3, 4, 5)),
         (Conv2d(2, (4, 3), stride=(1, 2), padding="same"), (1, 6, 7)),
         (Conv2d(2, 3, stride=(2, 1), padding=1), (2, 7, 6)),
-        (Conv2d(40, 3), (2, 4, 4)),  # here the Gram matrices are smaller than the terms
+        (Conv2d(40, 3), (2, 4, 4)),  # a layer whose Gram matrices are smaller than its terms
     ],
     ids=lambda thing: "x".join(map(str, thing)) if isinstance(thing, tuple) else None,
 )

@@ -212,7 +212,7 @@ def test_the_error_of_cross_entropy_sums_to_zero_and_is_at_most_root_two():
     norms = np.linalg.norm(e, axis=1)
     np.testing.assert_allclose(e.sum(axis=1), 0, atol=1e-15)
     assert norms.max() <= np.sqrt(2)
-    assert norms.max() > 1.414  # the norm is near its bound if the network is certain of one wrong class
+    assert norms.max() > 1.414  # the norm is near its bound if a wrong class has a probability near 1
 
 
 @pytest.mark.verifies("lee2020:e")

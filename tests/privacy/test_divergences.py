@@ -244,7 +244,7 @@ def test_delta_of_a_gaussian_release(epsilon, z):
         exact = mp.ncdf(mu / 2 - epsilon / mu) - mp.exp(epsilon) * mp.ncdf(-mu / 2 - epsilon / mu)
         value = hockey_stick_gaussian(epsilon=epsilon, noise_multiplier=z)
         assert value == pytest.approx(float(exact), rel=1e-9, abs=1e-300)
-        edge = epsilon / mu + mu / 2  # from here on, p > e^epsilon q
+        edge = epsilon / mu + mu / 2  # p > e^epsilon q to the right of this edge
         if exact > 1e-300:
             scale = 1 / (1 + max(edge - mu, 0))  # the scale on which the density of P decreases at the edge
             with mp.workdps(30):  # the tolerance needs 30 digits
@@ -300,7 +300,7 @@ def test_renyi_of_densities_with_edges_and_heavy_tails():
 @pytest.mark.verifies("lee2020:def2", "ohana2021:def2.3", "berthier2019:def2.2", "dpulr2024:def2")
 @pytest.mark.parametrize("mean, std", [(-1000.0, 1.0), (1000.0, 1.0), (5000.0, 200.0), (2.0**-8, 2.0**-9)])
 def test_renyi_of_densities_far_from_zero_and_of_narrow_ones(mean, std):
-    """Rényi divergences of densities far from zero and of narrow ones equal alpha (m_P - m_Q)^2 / (2 std^2).
+    """Rényi divergences of narrow Gaussians and of Gaussians far from zero are alpha (m_P - m_Q)^2 / (2 std^2).
 
     The quadrature finds the peak at any location, because it searches on both sides of 0.
     """

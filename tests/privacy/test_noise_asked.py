@@ -126,7 +126,7 @@ def test_the_target_of_shuffled_epochs_by_a_search_over_all_orders():
 
 @pytest.mark.parametrize("target", [1.0, 1.7, 2.0])
 def test_no_last_bit_takes_the_count_above_the_target(target):
-    """Rounding of floats never makes the counted epsilon larger than the target.
+    """Rounding of floats never makes the accountant's epsilon larger than the target.
 
     For these sensitivities, the least setting has few digits, so rounding it up adds nothing to the noise.
     """

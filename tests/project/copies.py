@@ -41,7 +41,10 @@ def run_in(copy: Path, *arguments: str, **env: str) -> subprocess.CompletedProce
 
 
 def checked_in(copy: Path, *arguments: str, **env: str) -> str:
-    """The output of `python ARGUMENTS` in a copy. An exit code other than 0 fails the test and shows both streams."""
+    """The output of `python ARGUMENTS` in a copy.
+
+    An exit code other than 0 fails the test, which then prints standard output and standard error.
+    """
     done = run_in(copy, *arguments, **env)
     assert done.returncode == 0, f"python {' '.join(arguments)}\n{done.stdout}\n{done.stderr}"
     return done.stdout

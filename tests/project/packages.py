@@ -1,10 +1,10 @@
 """Build the sdist and the wheel, install and test them on each Python, with old, pinned and new libraries.
 
-``make packages`` runs this and writes results/trust-packages/packages.json. ``python -m tests.project.packages --only
-"3.11 lowest"`` runs one environment again and keeps the records of the others. The Python that runs this module needs
-`uv` and `pip_audit` (extra `packages`). The module works in a temporary folder. The first patch release of the oldest
-Python must be able to install the pinned libraries with every extra. In every environment, which has nfa from the
-wheel, we run these checks:
+``make packages`` runs this module and writes results/trust-packages/packages.json. ``python -m tests.project.packages
+--only "3.11 lowest"`` runs one environment again and keeps the records of the others. The Python that runs this module
+needs `uv` and `pip_audit` (extra `packages`). The module works in a temporary folder. The first patch release of the
+oldest Python must be able to install the pinned libraries with every extra. In every environment, which has nfa from
+the wheel, we run these checks:
 - `pip check`, before and after the extras;
 - the import of every module and the commands of tests/project/watched.py, with its audit hook, in an empty folder;
 - nfa installed from the sdist has the files of nfa installed from the wheel;

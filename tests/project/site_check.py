@@ -189,7 +189,7 @@ def requests(pages: Pages) -> Iterator[str]:
 
 
 def phone(pages: Pages) -> Iterator[str]:
-    """On a phone, no page scrolls sideways, no text is cut off, and no text is tiny."""
+    """On a phone, no page scrolls sideways, all text is inside the window, and no text is tiny."""
     for page in pages.values():
         look = page.look["phone"]
         if look["width"] > PHONE["width"]:

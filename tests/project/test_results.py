@@ -166,7 +166,8 @@ def test_a_table_for_programs_lies_beside_every_report_with_one_number_a_cell(pl
         for name, cell in row.items():
             same = pytest.approx(other[name], rel=1e-9) if isinstance(other[name], float) else other[name]
             assert cell == same, name
-            # A number followed by words would be two values in one cell. Only names of rows and reasons may have both.
+            # A number followed by words would be two values in one cell. Only names of rows and reasons may be like
+            # this.
             assert name in WORDS or not re.match(r"[±<>~]|[\d.,]+ ?\D+$", str(cell)) or isinstance(cell, float), cell
 
 

@@ -303,8 +303,8 @@ def test_a_step_equals_algorithm_1_record_by_record(N_B, biases):
 def extra_noise(net, x, y, *, sigma_0, C, K, sigma, l=1):
     """The matrix M by which the rule multiplies independent normals to get its additional noise.
 
-    We pass the identity instead of normals. The layer must have as many outputs as a unit has weights and biases. M has
-    this number of rows.
+    We pass the identity instead of normals. The number of outputs of the layer must be the number of weights and biases
+    of a unit, which is also the number of rows of M.
     """
     z, h = forward(net, x)
     width = math.prod(net.map[l].shape_W[1:]) + net.map[l].bias
@@ -392,7 +392,7 @@ def test_the_extra_noise_of_a_convolution():
 
 
 def literal_parameter_noise(net, l, x, y, sigma, C, K, runs, r):
-    """The clipped sum of estimates from K draws of noise on W[l] and b[l] per record: (runs, n_l, n + 1)."""
+    """The clipped sum of estimates from K noise samples on W[l] and b[l] for each record: (runs, n_l, n + 1)."""
     h = forward(net, x)[1]
     seen = np.concatenate([net.input(l, h), np.ones((len(x), int(net.map[l].bias)))], axis=1)
     omega = sigma * r.standard_normal((runs, K, len(x), net.shape_z[l][0], seen.shape[1]))

@@ -137,7 +137,7 @@ def test_the_mechanism_is_that_of_dp_sgd():
 def test_a_replaced_record_changes_its_own_term_alone(make, i):
     """For fixed internal noise, replacing a record changes the sum by the difference of the two clipped terms.
 
-    This is the consequence of conditions a and b.
+    This property follows from conditions a and b.
     """
     net = make()
     x, y = batch(net, 4)

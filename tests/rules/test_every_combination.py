@@ -195,7 +195,7 @@ class Balanced(np.random.Generator):
     """
 
     def standard_normal(self, size=None, dtype=float):
-        if len(size) not in (3, 5):  # (draws, examples, shape of z)
+        if len(size) not in (3, 5):  # shape (repeats, examples, shape of z)
             return np.zeros(size, dtype)
         draws, _, *shape = size
         u = half = rng(3).standard_normal((draws, math.prod(shape)))

@@ -291,7 +291,7 @@ def test_drtp_equals_autograd_of_the_surrogate(torch, make, at):
 
 
 def digits(got, want, decimals=10):
-    """Equal in every decimal that the ledger prints."""
+    """Assert that values agree in every decimal that the ledger prints."""
     np.testing.assert_allclose(got, want, rtol=0, atol=0.51 * 10.0**-decimals)
 
 
@@ -624,7 +624,7 @@ def whitened(noise):
     """Every row j of every layer times the inverse root of sigma^2 / m^2 H^T Phi_j^2 H, as an array (N, all entries).
 
     H contains the clipped inputs of the layer and a column of ones for the bias. Phi_j contains phi'(z_j) of each
-    record. We compute both from the definitions. The rows of different units or layers have covariance 0.
+    record. We compute H and Phi_j from their definitions. The rows of different units or layers have covariance 0.
     """
     net, x, _, settings = noise_problem()
     z, h = forward(net, x)
@@ -829,9 +829,9 @@ def every_rule(net):
 @pytest.mark.verifies("ohana2021:scale", "ohana2021:exp-ternary")
 @pytest.mark.parametrize("top", ["noisy", "noiseless"])
 def test_an_error_that_ternarises_to_0_gives_noise_alone(top):
-    """If the ternary error is 0, the direction is noise alone. Here no |e| exceeds the threshold 1, so B t(e) = 0.
+    """If the ternary error is 0, the direction is noise alone.
 
-    For this error, the printed scaling would be 0 / 0.
+    In this test, no |e| exceeds the threshold 1, so B t(e) = 0. For this error, the printed scaling would be 0 / 0.
     """
     net = perceptron(ops.identity)
     x, y = batch(net, 1)

@@ -23,7 +23,7 @@ from nfa.rules.spec import spec
 from nfa.sensitivity.pdfa import label_sensitivity, repaired_pdfa_sensitivity
 from tests.oracles.core import assert_close
 
-FALSE_ALARM = 1e-6  # probability that a correct program fails a Monte Carlo test here; seeds are fixed
+FALSE_ALARM = 1e-6  # probability that correct code fails a Monte Carlo test of this file; seeds are fixed
 
 rng = np.random.default_rng
 
@@ -154,8 +154,8 @@ GAMMA = {"tanh": 1.0, "sigmoid": 0.25, "relu": 1.0, "identity": 1.0}
 class Neighbours:
     """A network and two records as one real vector.
 
-    The class computes the change if one record replaces the other record. The other records of the batch add the same
-    to both directions, so each neighbour needs only one record. Targets are real.
+    The class computes the change if one record replaces the other record. The other records of the batch add equal
+    terms to the two directions, so each neighbour needs only one record. Targets are real.
     """
 
     def __init__(self, phi, skip, seed, **readings):
@@ -185,9 +185,9 @@ class Neighbours:
 
 
 def largest_found(distance, size, seed, draws=150, climbs=350):
-    """A random search at several scales, then a random local search. Its changes become larger after successes.
+    """A random search at several scales, then a random local search.
 
-    The local search uses the one-fifth rule.
+    After a successful change, the next changes are larger. The local search uses the one-fifth rule.
     """
     r = rng(seed)
     tried = [r.normal(0, 10 ** r.uniform(-1.5, 1.5), size) for _ in range(draws)]

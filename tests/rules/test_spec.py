@@ -152,7 +152,7 @@ def test_every_rule_of_nfa_keeps_to_the_contract(name):
     assert found.given <= set(GIVEN)
     for one in set(FUNCTIONS) & found.given:
         assert callable(found.defaults[one])
-    assert found.mechanism is not None  # each rule states its release, or why none is known
+    assert found.mechanism is not None  # each rule states a mechanism, or the reason why none is known
     assert found.states == (found.returns in (Mechanism, Classic))
     assert found.states or found.refusal
     assert not found.states or found.setting(found.noise)

@@ -212,7 +212,7 @@ def two_labels(sizes, phi, B, b1):
 def test_one_label_moves_the_rule_by_more_than_the_printed_sensitivity(n_1, phi, b1, value, printed, corrected):
     """Another label changes the direction by more than the printed sensitivity (E1, (i) sigmoid and (ii) tanh).
 
-    Here tau_e = 0.1, tau_h = 1 and beta = 0.9.
+    The settings are tau_e = 0.1, tau_h = 1 and beta = 0.9.
     """
     net, x, B = two_labels([1, n_1, 2], phi, 0.9 * np.outer(np.ones(n_1), FLIP) / math.sqrt(n_1), b1)
     found = moved(functools.partial(dp_dfa, B=B, tau_e=0.1, tau_h=1.0), net, x, np.eye(2)[:1], x, np.eye(2)[1:])
@@ -396,7 +396,7 @@ def test_convolutions_come_near_the_corrected_sensitivity(pool, share):
 def climb(ratio, arrays, *, steps, seed):
     """The largest ratio that a random search finds, starting from these arrays.
 
-    The search accepts a step if the ratio does not fall. An accepted step changes the arrays.
+    The search tries random changes of the arrays, and keeps a change if the ratio does not fall.
     """
     r, best, size = rng(seed), ratio(), 0.5
     for _ in range(steps):

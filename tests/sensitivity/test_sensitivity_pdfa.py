@@ -15,7 +15,7 @@ from nfa.rules.pdfa import pdfa
 from nfa.sensitivity.pdfa import bias_sensitivity, column_law, column_noise_bounds, column_sensitivity, row_covariance
 from tests.oracles.core import assert_close, v11
 
-FALSE_ALARM = 1e-6  # probability that a correct program fails a Monte Carlo test here; seeds are fixed
+FALSE_ALARM = 1e-6  # probability that correct code fails a Monte Carlo test of this file; seeds are fixed
 
 rng = np.random.default_rng
 

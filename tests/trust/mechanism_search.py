@@ -198,9 +198,9 @@ def rounded_otherwise(*, tries: int = 20) -> tuple[float, bool]:
     """The relative change of DP-SGD's direction by a second record if ReLUs are at 0 up to rounding.
 
     The rounding of a product may depend on the number of records, which is a property of the linear algebra library.
-    The second result is True if the rounding depends on this number here. The first record's units are exactly 0 in one
-    batch, and differ from 0 by a last bit in the other batch. So this record's gradient moves from the biases of the
-    output layer to the weights below.
+    The second result is True if the rounding depends on this number for some network of the test. The first record's
+    units are exactly 0 in one batch, and differ from 0 by a last bit in the other batch. So this record's gradient
+    moves from the biases of the output layer to the weights below.
     """
     largest, differs = 0.0, False
     for seed in range(tries):

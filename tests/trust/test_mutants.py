@@ -30,7 +30,7 @@ def every_line(file):
 
 
 def test_a_sample_has_its_size_and_of_each_file_a_share():
-    """A tenth of the sample has 52 and 12 changes, and another seed draws other changes.
+    """A tenth of the two samples has 52 and 12 changes. With another seed, the changes are different.
 
     Each file has a proportional number of changes, by the method of largest remainders.
     """
