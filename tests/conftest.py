@@ -1,8 +1,8 @@
 """Options, marks and fixtures of the whole suite.
 
-``--eq ID`` runs the tests that verify a statement of the ledger. ``--stub=FILE`` replaces functions of nfa by yours
-(`nfa course stub` writes such a file). ``--no-skips`` turns every skip into a failure. ``--once=FILE`` leaves out the
-tests that passed in an earlier run with that file.
+``--eq ID`` runs the tests that verify a statement of the ledger. ``--stub=FILE`` replaces functions of nfa by your
+functions in FILE (`nfa course stub` writes such a file). ``--no-skips`` turns every skip into a failure.
+``--once=FILE`` leaves out the tests that passed in an earlier run with this option and this file.
 """
 
 import os
@@ -10,7 +10,7 @@ import re
 import signal
 from pathlib import Path
 
-# These settings come before the import of numpy. With one BLAS thread, sums have a fixed order, and figures need no
+# We set these variables before numpy is imported. With one BLAS thread, sums have a fixed order. Figures need no
 # screen.
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
@@ -83,13 +83,13 @@ EXERCISES = pytest.StashKey[list]()
 
 
 def pytest_report_header(config):
-    """The line of the report's header that names the file with the functions under test."""
+    """The line of the report's header that names the file of ``--stub``."""
     codes = [one.code for one in config.stash[EXERCISES]]
     return f"in place of nfa's own, from {config.getoption('--stub')}: {', '.join(codes)}" if codes else None
 
 
 def pytest_ignore_collect(collection_path, config):
-    """Skip the import of test files without a requested statement, because importing takes longer than the tests."""
+    """With ``--eq``, skip test files without a requested statement. Their import takes longer than the tests."""
     wanted = config.stash[WANTED]
     if not wanted or collection_path.suffix != ".py":
         return None
@@ -120,7 +120,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def _verified(item):
-    """The canonical ids of the statements in a test's marks. An unknown id stops the run with a sentence."""
+    """The ids (without aliases) of the statements in a test's marks. An unknown id stops the run with a sentence."""
     try:
         return {ledger.find(name).id for mark in item.iter_markers("verifies") for name in mark.args}
     except ValueError as error:
@@ -136,7 +136,8 @@ class Stages:
     """Tests a reader's own functions in two stages: first on dense networks, then on all other networks."""
 
     def __init__(self):
-        self.failed = {False: 0, True: 0}  # whether beyond dense networks -> number of failed tests
+        # {whether the tests are about other networks than dense ones: number of failed tests}
+        self.failed = {False: 0, True: 0}
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items):
@@ -166,8 +167,8 @@ def _beyond_dense(item):
 class SlowFirst:
     """Orders the tests for several pytest-xdist workers so that no worker has a slow test at the end.
 
-    Each worker gets an equal part of the list. Each part has its share of the slow tests, and begins with them. A
-    worker that has finished takes tests from the end of another part. These tests are fast.
+    Each worker gets an equal part of the list. Each part begins with its share of the slow tests. A worker that has
+    finished its part takes tests from the end of another part, so these tests are fast.
     """
 
     def __init__(self, workers):
@@ -180,12 +181,12 @@ class SlowFirst:
         items[:] = [item for i in parts for kind in kinds for item in self.part(kind, i)]
 
     def part(self, tests, i):
-        """Part i of the list of tests, which has as many parts as there are workers."""
+        """The tests of worker i. The list of tests has as many parts as there are workers."""
         return tests[len(tests) * i // self.workers : len(tests) * (i + 1) // self.workers]
 
 
 class Once:
-    """Leaves out the tests that passed in an earlier run of the same commit, and notes those that pass in this run."""
+    """Leaves out the tests that passed in an earlier run on this commit, and notes the tests that pass in this run."""
 
     def __init__(self, file, writes):
         self.file, self.writes = file, writes

@@ -1,4 +1,4 @@
-"""The clips: their guarantee for dtypes, bounds and hard rows, values by hand, and messages for wrong bounds."""
+"""Tests of the clips: their guarantee for all dtypes, bounds and rows, values by hand, and messages."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -23,7 +23,7 @@ from nfa.rules.shuffled_sgd import shuffled_sgd
 
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 BOUNDS = pytest.mark.parametrize("c", [1e-30, 1e-6, 0.1, 1.0, 7.5, 1e6, 1e30, np.inf])
-ROUNDINGS = 8  # roundings in a norm of few entries and in one product, in units of the dtype's eps
+ROUNDINGS = 8  # bound on the rounding error of a norm of few entries and of one product, in units of the dtype's eps
 
 
 def exact_norms(v):
@@ -78,7 +78,7 @@ def test_longer_rows_end_on_the_bound_in_the_same_direction(dtype, c):
     norms = exact_norms(v)
     longer = (norms > c) & (
         norms * np.finfo(dtype).tiny < c
-    )  # in other cases, the weight lacks precision, and the row becomes 0
+    )  # in all other cases, the clip weight is not precise enough, so the row becomes 0
     want = v[longer] / norms[longer, None] * c
     np.testing.assert_allclose(clip.clip_l2(v, c)[longer], want, rtol=ROUNDINGS * np.finfo(dtype).eps, atol=c * 1e-37)
     assert longer.any()
@@ -104,9 +104,9 @@ def test_row_norms_equal_extended_precision(v):
     [(np.float32, s) for s in (1e-30, 1e-22, 1e37)] + [(np.float64, s) for s in (1e-200, 1e-161, 1e300)],
 )
 def test_rows_whose_squares_leave_the_range_have_their_norm(dtype, scale):
-    """Rows with squares beyond the range have the correct norm: 13 for 3-4-12, and 0.5 for 0.3-0.4.
+    """Rows with squares beyond the dtype's range have the correct norm: (3, -4, 12) has 13, (0.3, 0.4, 0) has 0.5.
 
-    Each row is tested alone, so no other row triggers the method with rescaling.
+    We test each row alone, so that no other row causes the rescaling.
     """
     v = np.array([[3, -4, 12], [0.3, 0.4, 0]], dtype) * dtype(scale)
     np.testing.assert_allclose(clip.row_norms(v) / dtype(scale), [13, 0.5], rtol=ROUNDINGS * np.finfo(dtype).eps)
@@ -124,16 +124,16 @@ def test_clip_l2_of_the_hand_example():
 
 @pytest.mark.verifies("lee2020:clip")
 def test_clipping_the_error_of_the_hand_example():
-    """The clip of the error gives example V1: e for z = (1, -2, 0.5) and label 0, clipped at 0.1."""
+    """The clip of the error gives example V1 of the ledger: e for z = (1, -2, 0.5) and label 0, clipped to norm 0.1."""
     e = np.array([[0.60374889614863 - 1, 0.030058887569574, 0.3661922162818]])
     np.testing.assert_allclose(clip.clip_l2(e, 0.1)[0], [-0.07332765, 0.0055625, 0.06776514], atol=5e-9)
 
 
 @pytest.mark.verifies("ohana2021:scale")
 def test_scale_of_the_hand_example():
-    """The scale gives the values of example V-13: scale_2((3, -4, 12)), and scale(0) = 0.
+    """`scale` gives the values of example V-13 of the ledger: scale_2((3, -4, 12)), and scale(0) = 0.
 
-    At 0, the printed formula is 0/0.
+    For the vector 0, the printed formula is 0/0.
     """
     scaled = clip.clip_l2(np.array([[3.0, -4.0, 12.0], [0.0, 0.0, 0.0]]), 2)
     np.testing.assert_allclose(scaled, [[0.461538461538, -0.615384615385, 1.84615384615], [0, 0, 0]], atol=1e-11)
@@ -141,7 +141,7 @@ def test_scale_of_the_hand_example():
 
 @pytest.mark.verifies("ohana2021:clip", "ohana2021:offset")
 def test_offset_and_entry_clip_of_the_hand_example():
-    """The offset and the entrywise clip give the values of example V-13: nu = 0.02 and c = 0.25.
+    """The offset and the entrywise clip give the values of example V-13 of the ledger: nu = 0.02 and c = 0.25.
 
     With the printed offset, -0.02 becomes 0. With the signed offset, it becomes -0.04.
     """
@@ -215,7 +215,8 @@ def test_a_negative_offset_or_threshold_is_refused(f, name, bad):
 def test_a_bound_whose_square_the_dtype_does_not_hold_is_refused(dtype):
     """A bound is refused if the dtype cannot represent its square.
 
-    At the smallest accepted bound, all norms above this bound are clipped to it, up to eps. Smaller bounds are refused.
+    At the smallest accepted bound, the clip scales all larger norms down to the bound, up to eps. Smaller bounds are
+    refused.
     """
     least = float(np.sqrt(np.finfo(dtype).tiny / np.finfo(dtype).eps))
     norms = (1.001 * least * np.array([0.5, 1.0, 1.5, 1e6])).astype(dtype)
@@ -229,9 +230,9 @@ def test_a_bound_whose_square_the_dtype_does_not_hold_is_refused(dtype):
 
 
 def test_what_clips_shorten_can_be_noted():
-    """The shares of clipped rows can be recorded: each function appends its share to a list, in the order of the clips.
+    """Each clip function appends the share of rows that it scales down to a list, in the order of the calls.
 
-    An empty batch has no share.
+    For an empty batch, it appends no share.
     """
     v = np.array([[3.0, 4.0], [0.0, 0.0], [0.0, 2.0], [6.0, 8.0]])
     shares, inner = [], []
@@ -248,7 +249,7 @@ def test_what_clips_shorten_can_be_noted():
 
 
 def halved(rows):
-    """A value between the middle two norms of these rows, one row per record. So half of the norms are above it."""
+    """A value between the middle two norms of these rows, so half of the norms are above it. Each row is one record."""
     low, high = np.sort([np.linalg.norm(row) for row in rows])[len(rows) // 2 - 1 :][:2]
     return (low + high) / 2
 
@@ -284,7 +285,7 @@ def asked(rule, settings, x, y, state):
 def test_a_rule_tells_what_each_of_its_clips_shortens(name):
     """A rule reports the share that each of its clips scales down, in the order of the clips.
 
-    Half of the norms of single records exceed the bound. None means that the rule has not computed a share.
+    In this test, half of the norms of single records exceed the bound. None means that the rule computed no share.
     """
     rule, settings, shares = TELLING[name]
     state = {}

@@ -1,8 +1,8 @@
-"""The randomness for an example depends only on the step and on the example's place, for any division into parts.
+"""Tests that an example's random samples depend only on the step and on the example's place, not on the parts.
 
-We call every function that draws for examples, and every rule that uses such a function, on a whole batch and on random
-parts. A draw has the same value in both cases. Draws at other places, in other calls and in other steps are independent
-of each other.
+We call every function that draws samples for examples, and every rule that uses such a function, on a whole batch and
+on random parts of it. The samples must be equal. Samples at different places, in different calls and in different steps
+must be independent.
 """
 
 import copy
@@ -37,16 +37,16 @@ def _of_secure_step(t):
 
 
 def secure_step(t):
-    """The generator of a secure step. Each call returns it in its first state."""
+    """The generator of step t of a secure run. Each call returns it in its first state."""
     return copy.deepcopy(_of_secure_step(t))
 
 
-N_OUT = 37  # a number of units for which no row of normals or Poisson numbers ends at the end of a kernel's tile
+N_OUT = 37  # a number of units for which no row of samples ends at the end of a kernel's tile
 EVERY_STEP = pytest.mark.parametrize("step", [lambda: rng(5), lambda: secure_step(5)], ids=["seeded", "secure"])
 
 
 def cuts(k, seed, parts=4):
-    """[(start, stop), ...] of a batch of k examples, divided at random places. A part may be empty."""
+    """The parts [(start, stop), ...] of a batch of k examples, divided at random places. A part may be empty."""
     inner = np.sort(rng(seed).integers(0, k + 1, parts - 1)).tolist()
     return list(zip([0, *inner], [*inner, k], strict=True))
 
@@ -55,7 +55,7 @@ def cuts(k, seed, parts=4):
 
 
 def added(add, dtype, *shape):
-    """The sum of nonzero numbers and the noise that ``add`` draws. ``shape`` is the shape of an example."""
+    """A function that adds the noise of ``add`` to nonzero values. ``shape`` is the shape of an example."""
 
     def rows(start, stop, own):
         out = np.linspace(-1, 1, 300 * math.prod(shape)).astype(dtype).reshape(300, *shape)[start:stop].copy()
@@ -66,14 +66,14 @@ def added(add, dtype, *shape):
 
 
 def counted(count):
-    """Poisson numbers with means from 0 to 90."""
+    """A function that returns Poisson numbers with means from 0 to 90."""
     means = rng(0).exponential(30, (300, N_OUT))
     means[:, ::5] = 0
     return lambda start, stop, own: count(means[start:stop], own)
 
 
 def projected(opu):
-    """The projections of ternary errors by an OPU."""
+    """A function that returns the projections of ternary errors by an OPU."""
     e = rng(1).integers(-1, 2, (300, 10)).astype(float)
     return lambda start, stop, own: opu.project(e[start:stop], rng=own)
 
@@ -81,14 +81,14 @@ def projected(opu):
 def device(count, **how):
     """An OPU with shot noise, dark noise and a camera that rounds.
 
-    It measures the anchor again, and adds noise to the output.
+    The OPU measures the anchor in each projection, and adds noise to its output.
     """
     effects = Camera(photons=200.0, dark_std=0.3, saturation=60.0, bits=12, count=count)
     return OPU(10, N_OUT, rng=rng(2), camera=effects, anchor_shot=True, noise_std=0.1, **how)
 
 
 def weighed(weigh, dtype, l, draws, antithetic=False):
-    """The weighted sums of ULR at a layer, in one array (k, n_l + 1). With 530 draws, the kernel makes two tiles."""
+    """The weighted sums of ULR at a layer, in one array (k, n_l + 1). With 530 repeats, the kernel makes two tiles."""
     net = mlp((6, 9, 5, 3), ops.gelu, rng=rng(0), dtype=dtype)
     x, y = (a.astype(dtype) for a in batch(net, 300))
     z, h = forward(net, x)
@@ -104,7 +104,8 @@ def weighed(weigh, dtype, l, draws, antithetic=False):
     return rows
 
 
-# (rows start..stop of a batch of 300, drawn from own) -> array, and the tolerated relative difference from the whole.
+# name -> function (start, stop, own) that returns rows start..stop of a batch of 300, drawn from own, and the tolerated
+# relative difference from the rows of the whole batch.
 ROWS = {
     "noise.add_normal_each": (added(noise.add_normal_each, np.float64, N_OUT), 0),
     "noise.add_normal_each, float32 images": (added(noise.add_normal_each, np.float32, 2, 3, 5), 0),
@@ -119,8 +120,8 @@ ROWS = {
     "camera.poisson": (counted(camera.poisson), 0),
     "kernels.shot.poisson": (counted(shot.poisson), 0),
     "project": (lambda i, j, own: feedback.project(np.ones((j - i, 2)), np.ones((3, 2)), noise_std=1.0, rng=own), 0),
-    # In a batch of another size, the product of the field is rounded differently. Counts and rounded levels then stay
-    # the same, except near a jump, with a probability of about 1e-12 for each number.
+    # In a batch of another size, the product that gives the light has another rounding. Photon counts and camera levels
+    # are then the same, except with a probability of about 1e-12 for each value.
     "OPU": (projected(device(camera.poisson)), 1e-10),
     "OPU by the kernel": (projected(device(shot.poisson)), 1e-10),
     "OPU, medium not stored": (projected(device(shot.poisson, stored=False)), 1e-10),
@@ -142,7 +143,7 @@ EVERY_ROW = pytest.mark.parametrize(
 def test_the_rows_of_parts_are_those_of_the_whole(name, step):
     """The rows of parts are bitwise identical to those of the whole batch.
 
-    If a product is rounded differently in another batch, the tolerance is 1e-10.
+    If the rounding of a product depends on the batch, the tolerance is 1e-10.
     """
     rows, off = ROWS[name]
     whole = rows(0, 300, of_examples(step()))
@@ -156,10 +157,10 @@ def test_the_rows_of_parts_are_those_of_the_whole(name, step):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in ROWS if name.startswith("kernels.")])
 def test_the_threads_change_no_row(name):
-    """The number of threads changes no row.
+    """The rows do not depend on the number of threads.
 
-    The part begins within a tile of the kernel, and is computed in one or in many pieces. There are at most as many
-    pieces as tiles.
+    The tested part begins within a tile of the kernel. The kernel computes it in one piece or in many pieces, at most
+    one for each tile.
     """
     rows, _ = ROWS[name]
     found = []
@@ -182,12 +183,12 @@ def test_the_threads_change_no_row(name):
     ids=["Philox", "Philox, float64", "ChaCha20"],
 )
 def test_a_kernel_as_python_adds_what_its_reference_adds(reference, kernel, dtype):
-    """A kernel as Python adds the same noise as its reference, at the numbers 4,080 to 4,139, where a tile ends.
+    """A kernel as Python adds the noise of its reference, at the places 4,080 to 4,139, where a tile ends.
 
-    The tolerance is 8 roundings of 8.6, which is above the largest normal.
+    The tolerance is 8 roundings of 8.6. All normals are below 8.6.
     """
     got, want = np.ones((2, 2, 30), dtype)
-    with np.errstate(over="ignore"):  # words wrap around
+    with np.errstate(over="ignore"):  # words overflow on purpose
         in_python(kernel).add_normal_each(got, 1.0, of_examples(rng(8), 136))
     reference(want, 1.0, of_examples(rng(8), 136))
     np.testing.assert_allclose(got, want, rtol=0, atol=8 * np.finfo(dtype).eps * 8.6)
@@ -209,11 +210,11 @@ def test_a_call_draws_one_key_whatever_the_number_of_rows(name, step):
 @EVERY_ROW
 @EVERY_STEP
 def test_places_calls_and_steps_share_nothing(name, step):
-    """Different places, calls and steps share no draws: no row of one example occurs twice at 400 places.
+    """Different places, calls and steps share no samples.
 
-    We use two calls and two steps. The ranks of the first numbers are uncorrelated, and so are the ranks of their
-    distances from the median. The pairs are from neighbouring places, from places 400 apart, from two calls and from
-    two steps. The test detects a correlation of 0.6.
+    For example, one example has different rows at 400 different places. We use two calls and two steps. The ranks of
+    the first values are uncorrelated, and so are the ranks of their distances from the median. We compare neighbouring
+    places, places 400 apart, two calls, and two steps. The test detects a correlation of 0.6.
     """
     rows, _ = ROWS[name]
 
@@ -232,7 +233,8 @@ def test_places_calls_and_steps_share_nothing(name, step):
     other = of_examples(rng(6))
     one, moved, again, apart = drawn(0, once), drawn(400, once), drawn(0, later), drawn(0, other)
     assert len(np.unique(np.concatenate([one, moved, again, apart]), axis=0)) == 1600
-    varies = np.flatnonzero(one.std(axis=0))[0]  # a column that varies, because a Poisson number with mean 0 does not
+    # the first column that varies (a Poisson number with mean 0 does not vary)
+    varies = np.flatnonzero(one.std(axis=0))[0]
     one, moved, again, apart = (a[:, varies] for a in (one, moved, again, apart))
     for a, b in ((one[1:], one[:-1]), (one, moved), (one, again), (one, apart)):
         for f in (lambda v: v, np.abs):
@@ -243,9 +245,9 @@ def test_places_calls_and_steps_share_nothing(name, step):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @EVERY_STEP
 def test_the_noise_of_examples_is_normal(step, dtype):
-    """The noise for examples is normal: 40,000 numbers for 1,000 examples.
+    """The noise for examples is normal. We test 40,000 values for 1,000 examples.
 
-    The test detects a distribution function that is off by 0.03.
+    The test detects an error of 0.03 in the distribution function.
     """
     out = np.zeros((1000, 40), dtype)
     noise.add_normal_each(out, 2.0, of_examples(step()))
@@ -253,9 +255,9 @@ def test_the_noise_of_examples_is_normal(step, dtype):
 
 
 def test_without_parts_the_numbers_are_those_of_the_generator():
-    """Without parts, the numbers are those of the generator itself, which draws for a whole batch at once.
+    """Without parts, the samples are those of the generator itself, which draws for a whole batch at once.
 
-    Noise on a sum is also drawn from the generator itself.
+    The noise on a sum also comes from the generator itself.
     """
     for each, plain, dtype in (
         (noise.add_normal_each, noise.add_normal, np.float32),
@@ -298,7 +300,7 @@ SOURCES = {
 
 @pytest.mark.parametrize("source", SOURCES.values(), ids=list(SOURCES))
 def test_a_step_s_generator_is_left_as_it_is(source):
-    """The generator of a step stays unchanged, even if it has stored the second half of a word of 64 bits."""
+    """Drawing for examples does not change the generator of the step, even if it has stored half of a 64-bit word."""
     own, same = source(), source()
     for one in (own, same):
         one.integers(2**32, size=3, dtype=np.uint32)
@@ -312,10 +314,10 @@ def test_a_step_s_generator_is_left_as_it_is(source):
 
 @pytest.mark.parametrize("source", SOURCES.values(), ids=list(SOURCES))
 def test_examples_draw_no_key_that_the_step_draws(source):
-    """Examples draw no key that the step draws: of 20,000 words of 64 bits each, none is in both.
+    """The keys for examples and the words that the step draws have none of 20,000 words of 64 bits in common.
 
-    Correct code fails with probability 2e-11. The keys are uncorrelated. The words that make the generator of examples
-    are the next words of the step's generator.
+    Correct code fails with probability 2e-11. The keys are also uncorrelated. The generator of examples is seeded with
+    the next words of the step's generator.
     """
     own, part = source(), of_examples(source())
     words = [g.integers(2**64, size=20_000, dtype=np.uint64) for g in (own, part, of_examples(part))]
@@ -335,7 +337,7 @@ def test_secure_examples_draw_from_a_cipher_alone():
 
 
 def test_the_streams_of_secure_examples_are_the_cipher_s():
-    """The streams for secure examples are those of the cipher, with the drawn key and the documented nonces.
+    """In secure runs, the streams for examples are those of the cipher, with the drawn key and the documented nonces.
 
     The test computes the state of RFC 8439 word by word.
     """
@@ -375,7 +377,7 @@ def test_a_copy_knows_its_place():
 
 
 def silent(out, std, generator):
-    """Replacement for the noise on the sum, which is drawn once and not in each part. It adds nothing."""
+    """Replacement for the noise on the sum, which adds nothing. A run adds this noise once, not in each part."""
 
 
 def devices(net, **how):
@@ -408,9 +410,9 @@ SUMS = {  # rule, settings, whether it takes OPUs, dtype
     "name", [name if "kernel" not in name else pytest.param(name, marks=pytest.mark.slow) for name in SUMS]
 )
 def test_a_rule_that_draws_for_examples_is_a_sum_over_them(name, step):
-    """A rule that draws for examples is a sum over them: the directions of the parts add up to that of the batch.
+    """If a rule draws samples for examples, the directions of the parts add up to that of the batch, up to rounding.
 
-    This holds up to rounding. Another step has other draws.
+    Another step has other samples.
     """
     rule, settings, fed, dtype = SUMS[name]
     net = mlp((4, 6, 5, 3), ops.tanh, rng=rng(0), dtype=dtype)

@@ -1,4 +1,4 @@
-"""Mechanism: the statements that it refuses, and the exception NoGuarantee."""
+"""Tests of Mechanism: the arguments that it refuses, and the exception NoGuarantee."""
 
 import dataclasses
 import math
@@ -82,4 +82,5 @@ def test_a_refusal_names_the_statement_and_says_why():
     assert refusal.id == "lee2020:no-such-theorem"
     assert refusal.why == "nobody has proved it"
     assert str(refusal) == "no privacy guarantee: nobody has proved it [lee2020:no-such-theorem]"
-    assert not isinstance(refusal, ValueError)  # wrong input causes another kind of error
+    # wrong input raises ValueError, but a missing guarantee is no wrong input
+    assert not isinstance(refusal, ValueError)

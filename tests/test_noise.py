@@ -1,4 +1,4 @@
-"""Streams: they depend only on seed, purpose and step, never change between versions, and are independent."""
+"""Tests of streams: they depend only on seed, purpose and step, are equal in all versions, and are independent."""
 
 import contextlib
 import functools
@@ -66,9 +66,10 @@ def test_a_seed_keeps_its_meaning(purpose):
 
 
 def test_draws_across_steps_and_purposes_are_uniform_and_uncorrelated():
-    """Draws of different steps and purposes are uniform and uncorrelated, by the first numbers of 4,000 streams each.
+    """Samples of different steps and purposes are uniform and uncorrelated.
 
-    We use KS tests for the law, and z = r sqrt(n) for pairs of purposes and for lag 1.
+    We test the first value of 4,000 streams each. We use KS tests for the law, and z = r sqrt(n) for the correlations
+    of pairs of purposes and of neighbouring steps.
     """
     streams = Streams(0)
     draws = {p: np.array([streams(p, t).random() for t in range(4000)]) for p in ("batch", "noise")}
@@ -94,7 +95,8 @@ def test_bad_calls_get_a_sentence(call, sentence):
         call()
 
 
-# --- a secure stream returns each draw once ---------------------------------------------------------------------------
+# --- a secure stream returns each sample once
+# ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("purpose", noise.SECRET)
@@ -125,9 +127,9 @@ def two_models(streams, sampler):
 
 @pytest.mark.parametrize("scheme", sampling.SCHEMES)
 def test_two_models_do_not_share_secure_streams(scheme):
-    """Two models cannot share secure streams, because the second model would get the noise of the first again.
+    """Two models cannot share secure streams, because the second model would get the noise of the first model.
 
-    Seeded streams can be shared.
+    Two models can share seeded streams.
     """
     two_models(noise.Streams(0), sampling.SAMPLERS[scheme])
     with pytest.raises(ValueError, match="for a second model or an earlier step"):
@@ -152,7 +154,7 @@ def test_a_batch_that_was_just_drawn_may_be_asked_for_again(scheme):
 
 
 def test_threads_get_no_draw_twice():
-    """Threads never get the same draw: if forty threads request one step, one of them gets it."""
+    """If forty threads request the noise of one step from a secure stream, only one thread gets it."""
     streams, got = noise.secure(), []
 
     def ask():

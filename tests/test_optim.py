@@ -1,4 +1,4 @@
-"""Optimizers compared with torch and with steps computed by hand, and their memory."""
+"""Tests of optimizers, compared with torch and with steps computed by hand, and of their memory."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ def test_sgd_is_w_minus_eta_times_the_direction(number):
 
 
 def test_momentum_by_hand():
-    """Momentum takes the steps computed by hand: w = -(1 + 1.5 - 0.25) / 4.
+    """SGD with momentum agrees with steps computed by hand: w = -(1 + 1.5 - 0.25) / 4.
 
     The values of v are 1, then 0.5 * 1 + 1 = 1.5, then 0.5 * 1.5 - 1 = -0.25.
     """
@@ -133,7 +133,10 @@ def test_step_decay_by_hand():
 
 @pytest.mark.parametrize("make", [SGD, lambda lr: SGD(lr, 0.9), Adam], ids=["sgd", "momentum", "adam"])
 def test_a_step_size_may_be_a_function_of_the_step(make):
-    """The learning rate may be a function of the step: with twice the learning rate, a step moves twice as far."""
+    """The learning rate may be a function of the step.
+
+    With twice the learning rate, a step changes the weights twice as much.
+    """
     moves = []
     for lr in (0.1, lambda t: 0.2 if t == 1 else 0.0):
         net, optimizer = one_weight(), make(lr)

@@ -1,6 +1,6 @@
-"""A rule that is called on parts of a batch gives the batch's direction with one draw of noise, on any threads.
+"""Tests that a rule called on parts of a batch gives the direction of the batch, with noise added once, on any threads.
 
-The rule needs little memory.
+With parts, a rule needs less memory.
 """
 
 import threading
@@ -72,7 +72,7 @@ NETS = {
 def test_parts_have_the_direction_of_the_whole_with_its_noise(name, size, net):
     """The parts give the direction of the whole batch with its noise, which is drawn once.
 
-    Two steps also test what a rule stores. The oracle is the rule on the whole batch.
+    We compare two steps, to test the rule's state too. The oracle is the rule on the whole batch.
     """
     net = NETS[net]()
     rule, known = bound(name, net)
@@ -87,7 +87,7 @@ def test_parts_have_the_direction_of_the_whole_with_its_noise(name, size, net):
 
 @pytest.mark.parametrize("name", SUMS)
 def test_how_a_batch_is_cut_changes_nothing_but_rounding(name):
-    """The division of a batch changes only the rounding, because an example has the same draws in any part."""
+    """The division of a batch changes only rounding errors, because an example has the same samples in any part."""
     net = NETS["dense"]()
     rule, known = bound(name, net)
     x, y = batch(net, 7)
@@ -99,7 +99,7 @@ def test_how_a_batch_is_cut_changes_nothing_but_rounding(name):
 
 @pytest.mark.parametrize("name", SUMS)
 def test_the_numbers_do_not_depend_on_the_threads(name):
-    """The results are bitwise identical for any threads: one after another, or on two, three or five threads."""
+    """The results are bitwise identical for parts one after another, and on two, three or five threads."""
     net = NETS["convolution"]() if "weigh" not in spec(name).given else NETS["dense"]()
     rule, known = bound(name, net)
     x, y = batch(net, 23)
@@ -116,7 +116,7 @@ def test_the_numbers_do_not_depend_on_the_threads(name):
 
 @pytest.mark.parametrize("name", SUMS)
 def test_no_examples(name):
-    """Without examples, a private rule returns only its noise, and a rule without noise returns 0."""
+    """For an empty batch, a private rule returns only its noise, and a rule without noise returns 0."""
     net = NETS["dense"]()
     rule, known = bound(name, net)
     x, y = batch(net, 3)
@@ -205,9 +205,9 @@ def from_outside(tmp_path, monkeypatch, name, extra, m="float | None = None"):
 @pytest.mark.parametrize("extra", [*LIES.values(), *OF_NOISE.values()], ids=[*LIES, *OF_NOISE])
 @pytest.mark.parametrize("sigma", [1e-6, 1.0])
 def test_a_declaration_from_outside_is_checked(extra, sigma, tmp_path, monkeypatch):
-    """A declaration of a rule from outside is checked, and so is its noise, however small the noise is.
+    """nfa checks the declaration of a rule from outside, and also its noise, however small the noise is.
 
-    No noise may be lost, be doubled or depend on the examples.
+    The noise must not be lost, be added twice or depend on the examples.
     """
     extra = extra.replace("add_normal(p, ", f"add_normal(p, {sigma} * ").replace("(e, 1.0", f"(e, {sigma}")
     known = from_outside(tmp_path, monkeypatch, f"lies_{abs(hash(extra))}", extra)
@@ -294,7 +294,7 @@ def test_a_share_of_nothing_is_told(tmp_path, monkeypatch):
 def test_noise_that_all_threads_share_at_the_end_is_that_of_a_call(add_normal, dtype, n, threads):
     """Noise that all threads add together at the end is bitwise identical to the noise of one call.
 
-    This also holds for arrays with gaps in memory, after which the kernel has work left.
+    This also holds if the list contains arrays with gaps in memory, and other arrays after them.
     """
     threads(n)
     arrays = [np.ones((400, 1001), dtype), np.ones(3, dtype), np.ones((0, 5), dtype), np.ones((40, 60), dtype)[:, ::2]]
@@ -304,7 +304,7 @@ def test_noise_that_all_threads_share_at_the_end_is_that_of_a_call(add_normal, d
         add_normal(a, 0.5, draws)
     cores.together(int, 4, found.append, lambda: [add_normal(a, 0.5, again) for a in arrays])
     assert all(np.array_equal(a, b) for a, b in zip(arrays, whole, strict=True))
-    add_normal(arrays[1], 0.5, rng(4))  # this returns at once, because no call is running
+    add_normal(arrays[1], 0.5, rng(4))  # returns at once, because no call is running
     assert not np.array_equal(arrays[1], whole[1])
 
 
@@ -321,7 +321,8 @@ def threads():
 def test_answers_are_taken_in_order_and_few_wait(n, threads):
     """Results arrive in order, and few items wait, for any running time of an item.
 
-    At most as many items wait or run as there are threads. After all items, the threads share the rest of the work.
+    At most as many items wait or run as there are threads. After all items, the threads divide the last work among
+    themselves.
     """
     threads(n)
     begun, most, taken, left = [], [], [], []
@@ -344,7 +345,7 @@ def test_answers_are_taken_in_order_and_few_wait(n, threads):
 @pytest.mark.parametrize("n", [1, 3])
 @pytest.mark.parametrize("where", ["work", "take", "finish", "piece"])
 def test_what_fails_ends_it(where, n, threads):
-    """An item that fails ends the call: the error is raised, and the next call works."""
+    """If an item fails, the call raises its error, and the next call works."""
     threads(n)
 
     def fail():
@@ -373,10 +374,10 @@ def library_threads():
 
 
 def test_a_part_has_one_thread_and_the_library_too_whatever_was_set_before(threads):
-    """A part runs on one thread, and so does the library, for any limit that was set earlier.
+    """While a part runs, the linear algebra library uses one thread, for any limit that was set earlier.
 
-    The test runs like a notebook that imports NumPy first and sets no limit. At the end, the library has its threads
-    again.
+    The test runs like a notebook that imports NumPy first and sets no limit. At the end, the library has its earlier
+    limit again.
     """
     threads(2)
     with threadpool_limits(2):
@@ -393,10 +394,10 @@ def test_a_part_has_one_thread_and_the_library_too_whatever_was_set_before(threa
 
 @pytest.mark.parametrize("rule", ["bp", "dp_dfa", "dp_sgd"])
 def test_the_memory_of_a_step_does_not_grow_with_the_batch(rule, tmp_path, threads):
-    """The memory of a step does not grow with the batch: 4,096 examples need as much as 1,024, and less than 20 MB.
+    """The memory of a step does not grow with the batch: 4,096 examples need as much memory as 1,024, below 20 MB.
 
     The network is 784-512-512-10. We count the bytes of all arrays that exist at the same time, without the parameters.
-    The oracle is Python's own count. The timing of two threads can change the count by one direction, 2.7 MB, and by
+    The oracle is Python's own count. The timing of two threads can change this count by one direction (2.7 MB) and by
     the other arrays of a part.
     """
     rng_, peaks = rng(0), []

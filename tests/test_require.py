@@ -1,4 +1,4 @@
-"""The range checks: the numbers that each check accepts and refuses, and its message."""
+"""Tests of the range checks: the values that each check accepts and refuses, and the message of the check."""
 
 import math
 import re
@@ -12,7 +12,7 @@ from nfa import require
 TINY, HUGE, BELOW, ABOVE = math.ulp(0.0), 1.7e308, math.nextafter(1, 0), math.nextafter(1, 2)
 LINE = [-math.inf, -HUGE, -1, -TINY, -0.0, 0, TINY, 0.5, BELOW, 1, ABOVE, 2, HUGE, math.inf, math.nan]
 
-# the numbers of LINE that each check accepts, and the range that its message names
+# check -> the values of LINE that it accepts, and the range that its message names
 RANGES = {
     "positive": (require.positive, [TINY, 0.5, BELOW, 1, ABOVE, 2, HUGE], "positive and finite"),
     "positive_or_infinite": (require.positive_or_infinite, [TINY, 0.5, BELOW, 1, ABOVE, 2, HUGE, math.inf], "positive"),
@@ -45,9 +45,9 @@ def said(check, x):
 
 @pytest.mark.parametrize("name", RANGES)
 def test_a_check_takes_its_range_alone(name):
-    """A check accepts only its range: numbers on both sides of every limit, zeros of both signs, infinities, NaN.
+    """A check accepts only its range. We test values on the two sides of every limit, both zeros, infinities and NaN.
 
-    We also test numbers of NumPy's types.
+    We also test values of NumPy's types.
     """
     check, takes, sentence = RANGES[name]
     exact = [(x, type(x)) for x in takes]  # 0 and -0.0 are equal, and only 0 is a whole number
@@ -82,7 +82,7 @@ def test_the_first_that_is_out_of_range_is_named():
 
 
 def test_choices():
-    """None is a choice if it is listed. The choices may be the keys of a table."""
+    """None is accepted as a choice if it is listed. The choices may be the keys of a dictionary."""
     require.one_of({"mean": 1, "sum": 2}, how="sum", then="mean")
     with pytest.raises(ValueError, match=r"^top must be one of error, derivative, got None$"):
         require.one_of(("error", "derivative"), top=None)

@@ -1,4 +1,4 @@
-"""Noise on a grid: its unit, its law compared with exact probabilities, its tails, and attacks on floating noise."""
+"""Tests of noise on a grid: the unit of the grid, its law, its tails, and attacks on float noise."""
 
 import functools
 import itertools
@@ -26,7 +26,7 @@ SCALES = [0.3, 5.0, 1.3 * 2.0**24, 2.0**36]
 def test_the_unit_is_the_largest_that_costs_little(sensitivity, multiplier, d):
     """The unit is the largest power of two that hardly changes the sensitivity. We check this in exact arithmetic.
 
-    If no unit is fine enough for the sensitivity, the unit is as fine as 53 bits allow.
+    If no unit satisfies this condition, the unit is as fine as 53 bits allow.
     """
     std = sensitivity * multiplier
     g = Fraction(rounded.unit(sensitivity, std, d))
@@ -57,9 +57,9 @@ def test_where_no_unit_fits_a_sentence_says_so(numbers, sentence):
 
 
 def words_of(u, v):
-    """The (16, n) words in which the first two uniform numbers have these 64 bits.
+    """The (16, n) words of the cipher in which the first two uniform numbers have the 64 bits u and v.
 
-    The other pairs repeat the same numbers.
+    The other pairs of words repeat these numbers.
     """
     u, v = (np.array(x, dtype=np.uint64) for x in (u, v))
     high = [(x >> np.uint64(32)).astype(np.uint32) for x in (u, v)]
@@ -91,10 +91,10 @@ def exact_pair(u, v):
 
 @pytest.mark.verifies("ours:rounded-gaussian")
 def test_double_precision_keeps_its_bound():
-    """Double precision has the proved error bound.
+    """The errors of the computation in double precision are within the proved bound.
 
-    With a scale of 2^200, all floats are integers, so their errors are visible. The proof gives 2^-48.5 for the worst
-    case.
+    With a scale of 2^200, all floats are integers, so we can measure their errors. The proved bound is 2^-48.5 in the
+    worst case.
     """
     u, v = hard_bits(2000)
     k, _ = rounded.quick(words_of(u, v), 2.0**200)
@@ -109,7 +109,7 @@ def test_double_precision_keeps_its_bound():
 
 
 def bits_beyond_the_edges():
-    """u and v for which later bits matter too much: u or 1 - u is below EDGE, by a little or by far."""
+    """u and v whose later bits have a large effect: u or 1 - u is below EDGE, by a little or by far."""
     edge = int(rounded.EDGE * 2**64)
     u = [x for below in (0, 1, edge >> 9, edge - 2**20) for x in (below, 2**64 - 1 - below)]
     return np.array(u, np.uint64), np.array([2**61 + 12345] * len(u), np.uint64)
@@ -136,9 +136,9 @@ def test_the_bits_that_follow_move_it_by_less():
 
 @pytest.mark.verifies("ours:rounded-gaussian")
 def test_the_series_are_taylor_s_and_what_they_leave_out_is_as_proved():
-    """The series are Taylor series, with coefficients to half a rounding, and their remainders have the proved bounds.
+    """The series are Taylor series with correctly rounded coefficients. Their remainders are within the proved bounds.
 
-    We test the remainders at the ends of the ranges. They are largest there, because all terms grow.
+    We test the remainders at the ends of the ranges, where they are largest, because all terms increase.
     """
     atanh = [Fraction(4, 2 * k + 1) for k in range(10)]
     sin = [Fraction((-1) ** k, math.factorial(2 * k + 1)) for k in range(8)]
@@ -149,7 +149,7 @@ def test_the_series_are_taylor_s_and_what_they_leave_out_is_as_proved():
     with mpmath.workdps(50):
         x, t, e = (mpmath.sqrt(2) - 1) / (mpmath.sqrt(2) + 1), mpmath.pi / 4, mpmath.mpf(2) ** -53
         assert x**2 < 0.0295
-        # With 64 bits of u = m 2^e, m may exceed sqrt(1/2) or sqrt(2) by the kernel's 2^-20.
+        # u = m 2^e has 64 bits. The kernel allows m to exceed its range sqrt(1/2) to sqrt(2) by 2^-20.
         x = x * (1 + mpmath.mpf(2) ** -18)
         left_out = [
             1 - sum(mpmath.mpf(c.numerator) / c.denominator * x ** (2 * k + 1) for k, c in enumerate(atanh))
@@ -164,9 +164,9 @@ def test_the_series_are_taylor_s_and_what_they_leave_out_is_as_proved():
 @pytest.mark.verifies("ours:rounded-gaussian")
 @pytest.mark.parametrize("scale", SCALES)
 def test_every_integer_is_that_of_interval_arithmetic(scale):
-    """Every integer equals that of interval arithmetic, for hard points and for points of the cipher.
+    """Every noise integer equals that of interval arithmetic, for difficult points and for points of the cipher.
 
-    These points include all that are uncertain in float64.
+    The points of the cipher include all points for which float64 does not determine the integer.
     """
     u, v = hard_bits(300)
     k, certain = rounded.quick(words_of(u, v), scale)
@@ -190,10 +190,10 @@ def test_every_integer_is_that_of_interval_arithmetic(scale):
 @pytest.mark.verifies("ours:rounded-gaussian")
 @pytest.mark.parametrize("sine", [False, True])
 def test_an_interval_holds_the_normal(sine):
-    """The interval contains the normal, compared with 60 digits.
+    """The interval contains the normal sample, which we compute with 60 digits.
 
-    The uniform numbers are near 0, near 1 and in between, at the ends of the intervals that their bits leave open. The
-    interval is hardly wider than the range that these bits allow.
+    The uniform numbers are near 0, near 1 and between. We test the ends of the intervals of numbers that begin with the
+    given bits. The computed interval is hardly wider than the range of their normals.
     """
     rng = np.random.default_rng(0)
     function = mpmath.sin if sine else mpmath.cos
@@ -202,7 +202,7 @@ def test_an_interval_holds_the_normal(sine):
             u, v = (int(w) for w in rng.integers(2**64, size=2, dtype=np.uint64))
             u >>= int(rng.integers(60)) if trial % 3 else 0
             u = 2**64 - 1 - u if trial % 3 == 2 else max(u, 1)
-            scale = 2.0 ** rng.uniform(-3, 100)  # with large scales, we test the bounds themselves
+            scale = 2.0 ** rng.uniform(-3, 100)  # large scales, to test the bounds before rounding
             low, high = rounded.normal_bounds(scale, u, v - sine * 2**62, 64)
             radii = [scale * mpmath.sqrt(-2 * mpmath.log(mpmath.mpf(a) / 2**64)) for a in (u, u + 1)]
             for r in radii:
@@ -213,7 +213,7 @@ def test_an_interval_holds_the_normal(sine):
 
 
 def digits_of(u_bits, v_bits):
-    """The digits of two uniform numbers, given as strings of 0 and 1 that are long enough."""
+    """A source of bits for two uniform numbers, from two long strings of 0 and 1."""
 
     def digits(more):
         bits = 64 + 256 * more
@@ -230,9 +230,9 @@ def random_bits(rng, n, zeros=0):
 @pytest.mark.parametrize("zeros", [0, 60, 200, 2000])
 @pytest.mark.parametrize("scale", [0.3, 1.3 * 2.0**24, 2.0**900])
 def test_numbers_with_many_zeros_give_the_exact_tail(zeros, scale):
-    """Numbers that begin with many zeros give the exact tail, in 1,200 digits: u is below 2^-60, 2^-200 and 2^-2000.
+    """Numbers u below 2^-60, 2^-200 and 2^-2000 give the exact tail of the normal, compared with 1,200 digits.
 
-    The integers have 900 bits.
+    The noise integers have 900 bits.
     """
     rng = np.random.default_rng(zeros)
     for sine in (False, True):
@@ -246,7 +246,7 @@ def test_numbers_with_many_zeros_give_the_exact_tail(zeros, scale):
 
 
 def test_bits_are_drawn_until_one_integer_is_left():
-    """Bits are drawn until one integer is left. A normal that is 1/2 up to 700 bits needs that many bits."""
+    """The noise draws bits until only one integer is possible. A normal that is 1/2 up to 700 bits needs 700 bits."""
     asked = []
     v = "0" + "1" * 2500
 
@@ -262,7 +262,7 @@ def test_bits_are_drawn_until_one_integer_is_left():
 
 
 def test_more_bits_stand_where_nothing_else_is_drawn():
-    """Additional bits come from counters that no other draw uses.
+    """Additional bits come from counters of the cipher that no other sample uses.
 
     For each pair, the first block is that of its group. The other blocks are distinct and far from all groups.
     """
@@ -303,7 +303,7 @@ def counts(k, most):
 
 @functools.cache
 def doors():
-    """The two implementations of the noise: NumPy's, and the kernel's if numba is installed."""
+    """The implementations of the noise: NumPy and, if numba is installed, the kernel."""
     kernels = pytest.importorskip("nfa.kernels.rounded", reason="numba is not installed: pip install numba")
     return {"numpy": rounded, "numba": kernels}
 
@@ -319,9 +319,9 @@ def door_of(name):
 @DOORS
 @pytest.mark.parametrize("scale, most", [(0.3, 1), (0.71, 2), (1.0, 3), (2.6, 9), (5.0, 18)])
 def test_the_law_is_that_of_a_rounded_gaussian(door, scale, most):
-    """The law is that of a rounded Gaussian: single numbers, the two numbers of a pair, and neighbours.
+    """The law is that of a rounded Gaussian. We test single values, the two values of a pair, and neighbours.
 
-    For each of these three, correct code fails with probability 1e-6, by `fits`.
+    For each of these three tests by `fits`, correct code fails with probability 1e-6.
     """
     n, sees = (2**22, 0.009) if door == "numba" else (2**18, 0.035)
     k = door_of(door).add_keyed(np.zeros(n), scale, KEY, 50, unit=1.0)
@@ -351,10 +351,10 @@ def test_the_tests_of_the_law_see_a_wrong_one():
 @pytest.mark.verifies("ours:rounded-gaussian")
 @pytest.mark.parametrize("zeros, trials", [(60, 3000), (200, 3000), (1000, 1200)])
 def test_the_tail_has_its_law(zeros, trials):
-    """The tail has its law: P(|round(Z)| >= k | u < 2^-zeros) = 2^zeros P(|Z| >= k - 1/2), for large k.
+    """The tail has the right law: P(|round(Z)| >= k | u < 2^-zeros) = 2^zeros P(|Z| >= k - 1/2), for large k.
 
-    This holds if all larger u give a smaller |Z|. Such k are beyond 9, 16 and 37 standard deviations. Correct code
-    fails with probability 1e-6 for each, by `has_rate`.
+    This holds for k so large that all larger u give a smaller |Z|: beyond 9, 16 and 37 standard deviations. Correct
+    code fails with probability 1e-6 for each number of zeros, by `has_rate`.
     """
     rng = np.random.default_rng(zeros)
     scale = 5000.0
@@ -372,7 +372,7 @@ def test_the_tail_has_its_law(zeros, trials):
 
 
 def blocks_with_zeros(words):
-    """The cipher, with this number of first words of u set to 0 in every block."""
+    """The cipher, with the first ``words`` words of u set to 0 in every block."""
 
     def blocks(key, first, n):
         block = chacha20(key, first, n)
@@ -384,9 +384,9 @@ def blocks_with_zeros(words):
 
 @pytest.mark.verifies("ours:rounded-gaussian")
 def test_the_tail_does_not_end(monkeypatch):
-    """The tail does not end (row 4): even if all words of u are 0, this noise has no largest value.
+    """The noise has no largest value (row 4 of the page attacks.md), even if all words of u are 0.
 
-    The noise of seeded runs then has its largest value.
+    The noise of seeded runs has a largest value, which occurs for these words.
     """
     words = philox.philox
 
@@ -399,7 +399,7 @@ def test_the_tail_does_not_end(monkeypatch):
     assert 6.7 < np.abs(philox.add_keyed(np.zeros(8192, np.float32), 1.0, KEY[:4])).max() < 6.8
     monkeypatch.setattr(cipher, "chacha20", blocks_with_zeros(8))
     assert 8.5 < np.abs(cipher.add_keyed(np.zeros(8192), 1.0, KEY)).max() < 8.6
-    # Here all draws are 0, except the last bits of the third additional block: 64 + 3 * 256 bits.
+    # All bits are 0, except the last bits of the third additional block: 64 + 3 * 256 bits.
     monkeypatch.undo()
 
     def blocks(key, first, n):
@@ -429,7 +429,7 @@ def test_the_tail_does_not_end(monkeypatch):
 def test_what_is_added_does_not_depend_on_the_sum(door):
     """The noise does not depend on the sum: the result is g (s + round(Z)) in exact arithmetic.
 
-    Here s is the sum in units of g, rounded and clamped.
+    In this formula, g is the unit of the grid, and s is the sum in units of g, rounded and clamped.
     """
     rng = np.random.default_rng(3)
     unit, scale = 2.0**-20, 1.3 * 2.0**30
@@ -446,9 +446,9 @@ def test_what_is_added_does_not_depend_on_the_sum(door):
 @DOORS
 @pytest.mark.parametrize("std", [0.0, 0.01])
 def test_a_zero_has_no_sign(door, std):
-    """A zero has no sign. The sign would reveal whether a small sum and the noise are both negative.
+    """A result of 0 has no sign. The sign would reveal whether a small sum and the noise are both negative.
 
-    s + round(Z) = 0 alone does not reveal this.
+    The value s + round(Z) = 0 alone does not reveal this.
     """
     out = np.tile([-0.4, -1e-300, -0.0, 0.0, 1e-300, 0.4], 500)
     door_of(door).add_normal(out, std, np.random.default_rng(0), unit=1.0)
@@ -459,7 +459,7 @@ def test_a_zero_has_no_sign(door, std):
 def test_rounding_moves_two_sums_apart_by_g_sqrt_d_at_most():
     """Rounding moves two sums apart by at most g sqrt(d), in exact arithmetic, and nearly attains this bound.
 
-    For inputs beyond the range, the distance is not larger.
+    For inputs beyond the range, the distance is at most as large.
     """
     rng = np.random.default_rng(2)
     unit, d, most = 0.25, 40, 0.0
@@ -482,7 +482,7 @@ def test_rounding_moves_two_sums_apart_by_g_sqrt_d_at_most():
 def test_a_result_beyond_the_floats_is_clamped_after_the_addition(monkeypatch, k, s, want):
     """A result beyond the range of floats is clamped after the addition.
 
-    If std / g is at most 2^40, noise of 2^53 units has a probability below exp(-2^25).
+    If std / g is at most 2^40, noise of 2^53 units has probability below exp(-2^25).
     """
     monkeypatch.setattr(rounded, "by_intervals", lambda *_: k)
     assert rounded.add_exactly(float(s), 0.5, 1.0, KEY, 0, 0) == want / 2
@@ -494,7 +494,7 @@ RECORD, STD, COORDINATES = 0.1251, (700.0, 1.3 * 512), 128  # a record of norm 1
 
 
 def reachable(y, std, start):
-    """The floats y that are a start plus std times some float g, both rounded: floating noise can give only these y."""
+    """Whether y is ``start`` plus std times some float g, with rounding. Float noise can give only such y."""
     dtype = y.dtype.type
     near = [(y - dtype(start)) / dtype(std)]
     for direction in (-np.inf, np.inf):
@@ -509,7 +509,7 @@ def phase(y, step):
     return np.cos(2 * np.pi / step * y.astype(np.float64)).sum()
 
 
-ATTACKS = {  # whether the record is in the data
+ATTACKS = {  # name -> function that decides whether the record is in the data
     "not all values are reachable without it": lambda y, std: not reachable(y, std, 0).all(),
     "all values are reachable with it": lambda y, std: bool(reachable(y, std, RECORD).all()),
     "low-order bits are those of the record": lambda y, std: bool(phase(y - RECORD, 2.0**-6) > phase(y, 2.0**-6)),
@@ -517,7 +517,7 @@ ATTACKS = {  # whether the record is in the data
 
 
 def rights_of_attacks(add, dtype, std, trials):
-    """How often each attack decides correctly whether the record is in the data. std is at least 470 times its norm."""
+    """How often each attack decides correctly. The std is at least 470 times the norm of the record."""
     right = dict.fromkeys(ATTACKS, 0)
     for trial, record in enumerate(np.random.default_rng(7).integers(2, size=trials).tolist()):
         out = np.full(COORDINATES, RECORD * record, dtype)
@@ -532,9 +532,9 @@ def rights_of_attacks(add, dtype, std, trials):
 @pytest.mark.parametrize("door", ["numpy", "numba"])
 @pytest.mark.parametrize("std", STD)
 def test_the_attacks_of_low_bits_are_at_chance(door, std):
-    """The attacks on low-order bits are no better than chance (row 3): they are correct in half of 1,000 runs.
+    """The attacks on low-order bits are no better than chance (row 3 of attacks.md): correct in half of 1,000 runs.
 
-    The sensitivity allows .0009 more. Correct code fails with probability 1e-6.
+    By the sensitivity, an attack may be correct in a share of .0009 more. Correct code fails with probability 1e-6.
     """
     unit = rounded.unit(RECORD * math.sqrt(COORDINATES), std, COORDINATES)
     add = functools.partial(door_of(door).add_normal, unit=unit)
@@ -554,7 +554,10 @@ def test_the_attacks_of_low_bits_are_at_chance(door, std):
 )
 @pytest.mark.parametrize("std", STD)
 def test_the_attacks_decide_each_run_with_floating_noise(add, dtype, std):
-    """With floating noise, the first two attacks are correct in all of 100 runs. The third attack is for grids."""
+    """With float noise, the first two attacks are correct in all of 100 runs.
+
+    The third attack is for noise on a grid.
+    """
     assert list(rights_of_attacks(add, dtype, std, 100).values())[:2] == [100, 100]
 
 
@@ -585,9 +588,9 @@ def test_noise_is_added_in_place_whatever_the_layout(door):
 
 @DOORS
 def test_a_generator_is_asked_for_a_key_alone(door):
-    """The function only draws a key from the generator, so any generator works, and a secure generator stays secure.
+    """The function draws only a key from the generator, so it works with any generator, also with a secure one.
 
-    The next draw of the generator does not depend on the size of the array.
+    The next sample of the generator does not depend on the size of the array.
     """
     add = functools.partial(door_of(door).add_normal, unit=0.5)
     key = np.random.Generator(np.random.Philox(3)).integers(2**32, size=8, dtype=np.uint32)

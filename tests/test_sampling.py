@@ -1,4 +1,4 @@
-"""Samplers: functions of the step, the laws of the four schemes, and messages for data that cannot be sampled."""
+"""Tests of samplers: batches depend only on the step, the laws of the schemes, messages for wrong data."""
 
 import math
 from fractions import Fraction
@@ -19,7 +19,7 @@ FALSE_ALARM = 1e-6  # probability that a statistical test below fails on correct
 
 
 def data(n=23):
-    """Records that contain their number, so that a batch shows its records: x = (i, -i), y = 10 i."""
+    """Records that contain their number i: x = (i, -i), y = 10 i. So a test can identify the records of a batch."""
     i = np.arange(n, dtype=float)
     return np.stack([i, -i], axis=1), 10 * i[:, None]
 
@@ -41,7 +41,7 @@ def test_the_old_name_of_records_per_pass_still_resolves():
 
 
 def of_run(scheme):
-    """The sampler of a run.
+    """The sampler of a run with this scheme.
 
     Partial passes have ten records in a pass, and other batches have five, or at least three.
     """
@@ -74,7 +74,7 @@ def test_another_seed_draws_other_batches(make):
 @pytest.mark.verifies("lee2020:A3-A5")
 @RANDOM
 def test_steps_draw_afresh(make):
-    """Each step draws afresh: no two first steps of twenty epochs have the same 5 of 23 records in the same order."""
+    """Each step draws a new batch: the first steps of twenty epochs have different lists of 5 of 23 records."""
     sampler = make()
     batches = {tuple(sampler.indices(t)) for t in range(1, 20 * sampler.steps_per_epoch, sampler.steps_per_epoch)}
     assert len(batches) == 20
@@ -145,10 +145,11 @@ def test_a_partition_whose_batches_fit_has_no_rest():
 @pytest.mark.verifies("lee2020:A3-A5")
 @pytest.mark.parametrize("name, size", [("partition, drop", 5), ("without replacement", 5)])
 def test_inclusion_is_uniform_over_records(name, size):
-    """Inclusion is uniform over the records. We count the first steps of 5,000 epochs.
+    """Each record is in a batch with the same probability. We count the first steps of 5,000 epochs.
 
     The records in one batch exclude each other. Compared with independent draws, this multiplies the chi2 statistic by
-    (n - m) / (n - 1). Probabilities that are 8 % off in the mean square are missed with probability 1e-6.
+    (n - m) / (n - 1). If the probabilities have a relative error of 8 % (root mean square), the test misses this with
+    probability 1e-6.
     """
     sampler, n = SAMPLERS[name](), 23
     steps = [1 + k * sampler.steps_per_epoch for k in range(5000)]
@@ -164,7 +165,7 @@ def test_inclusion_is_uniform_over_records(name, size):
 def test_without_replacement_pairs_are_uniform():
     """Without replacement, pairs are uniform: each of the 15 pairs of 6 records is equally likely, in 15,000 steps.
 
-    Here m = 2. Each record is also equally likely.
+    The batch size is 2. Each record is also equally likely.
     """
     sampler = WithoutReplacement(*data(6), 2, Streams(3))
     pairs = [tuple(sorted(sampler.indices(t))) for t in range(1, 15_001)]
@@ -185,7 +186,8 @@ def test_shuffles_of_epochs_are_uniform():
 def test_poisson_sizes_are_binomial_and_records_independent():
     """Sizes of Poisson batches are binomial, and records are independent, in 4,000 steps at q = 0.25.
 
-    We compare sizes with Binomial(23, q), and test the inclusion of each record and of neighbouring pairs.
+    We compare sizes with Binomial(23, q), and count how often each record and each pair of neighbouring records is
+    drawn.
     """
     sampler = SAMPLERS["poisson"]()
     taken = np.zeros((4000, 23), bool)
@@ -269,10 +271,11 @@ def test_steps_count_from_one(make, t):
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_scheme_that_is_counted_in_full_has_no_record_twice_in_a_batch(scheme):
-    """If a scheme is counted in full, no batch contains a record twice. Otherwise one use would count for several.
+    """If accounting counts every use of a record in a scheme, no batch may contain a record twice.
 
-    The rate is the share of steps that use a record, with a tolerance of 5.5 standard deviations. With another seed, a
-    correct sampler fails with probability below 1e-7 for each scheme. A rate that is off by 15 % is detected.
+    Otherwise two uses would count as one. The stated rate is the share of steps that use a record, with a tolerance of
+    5.5 standard deviations. With another seed, a correct sampler fails with probability below 1e-7 for each scheme. The
+    test detects an error of 15 % in the rate.
     """
     x = np.zeros((24, 1))
     sampler = sampling.SAMPLERS[scheme].of_run(x, x, Streams(5), batch=6, epochs=1)
@@ -291,10 +294,10 @@ def test_a_scheme_that_is_counted_in_full_has_no_record_twice_in_a_batch(scheme)
 
 @pytest.mark.parametrize("scheme", sampling.SAMPLERS)
 def test_batches_that_read_n_are_not_counted_where_neighbours_differ_in_number(scheme):
-    """If batches depend on n, they are not counted under adjacencies in which neighbours differ in number.
+    """If batches depend on the number n of records, nfa gives no epsilon for adjacencies that change n.
 
-    With twice the records, the test compares the draws of the first 23 with the scheme's declaration. A scheme is
-    counted only if these draws do not change.
+    The test doubles the number of records. A scheme may have an epsilon only if the batches then contain the same of
+    the first 23 records.
     """
     drawn = [[of_run(scheme)(n=n).indices(t) for t in range(1, 41)] for n in (23, 46)]
     others = [[chosen[chosen < 23].tolist() for chosen in batches] for batches in drawn]
@@ -325,7 +328,7 @@ def test_a_theorem_cannot_count_batches_that_read_n(monkeypatch):
 
 @pytest.mark.parametrize("q", [0.1, 1 / 3, 0.5, 1.0, 0.009999999776482582, 500 / 6000, 2.0**-30, 1.1 * 2.0**-30])
 def test_a_coin_of_53_bits_falls_with_a_probability_of_at_most_q(q):
-    """A coin of 53 bits gives true with a probability of at most q: exactly floor(q 2^53) of its 2^53 numbers do."""
+    """The random decision to include a record has probability at most q: floor(q 2^53) of 2^53 random numbers."""
     k = math.floor(Fraction(q) * 2**53)
     drawn = np.array([k - 1, min(k, 2**53 - 1)]) / 2**53
     x = np.zeros((2, 1))
@@ -335,5 +338,5 @@ def test_a_coin_of_53_bits_falls_with_a_probability_of_at_most_q(q):
 
     chosen = [0] if q < 1 else [0, 1]
     assert Poisson(x, x, q, streams).indices(1).tolist() == chosen
-    if q > 1e-3:  # lower rates are refused, because hardly any batch would be large enough
+    if q > 1e-3:  # lower rates are refused, because few batches would have enough records
         assert PoissonRejection(x, x, q, N_B=1, streams=streams).indices(1).tolist() == chosen

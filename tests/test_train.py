@@ -1,4 +1,4 @@
-"""The loop and its checkpoints: the input of a step, bitwise identical resuming, divergence, damage, foreign files."""
+"""Tests of the training loop and its checkpoints: the input of a step, resuming, divergence, and damaged files."""
 
 import functools
 import io
@@ -80,7 +80,10 @@ def test_step_t_sees_the_batch_and_the_noise_of_t(start):
 
 
 def test_the_optimizer_is_told_the_step():
-    """The optimizer gets the number of the step: the learning rate is 0 from step 3 on, so no parameter changes."""
+    """The optimizer gets the number of the step.
+
+    In this test, the learning rate is 0 from step 3 on, so no parameter changes.
+    """
     net = small_net()
     loop = train.train(net, bp, Full(*data()), SGD(lambda t: 0.1 if t < 3 else 0.0), Streams(0))
     history = [arrays(net) for _ in range(4) if next(loop)]
@@ -91,9 +94,7 @@ def test_the_optimizer_is_told_the_step():
 
 @pytest.mark.parametrize("name", ["bp", "dfa"])
 def test_the_loss_falls(name):
-    """On fixture A, the loss falls from 1.1449 to below a third of this value in 300 steps, computed
-    record by record.
-    """
+    """On fixture A, the loss falls from 1.1449 to below a third of this value in 300 steps."""
     net, x, y, B = fix_a()
     rule = bp if name == "bp" else functools.partial(dfa, B=B)
     run(train.train(net, rule, Full(x, y), SGD(0.5, 0.9), Streams(0)), 300)
@@ -117,7 +118,7 @@ SAMPLERS = {
 
 
 def noisy_rule(net, x, y, *, rng, state):
-    """DFA with noise and a memory: the rule adds half of the last direction to the new one."""
+    """DFA with noise and a state: the rule adds half of the last direction to the new direction."""
     B = feedback.draw(net, law="normal", scale=1, rng=np.random.default_rng(5))
     dW, db = dfa(net, x, y, B=B, m=5, project=functools.partial(feedback.project, noise_std=0.1, rng=rng))
     dW[1] = dW[1] + 0.5 * state.get("last", 0.0)
@@ -208,7 +209,7 @@ def test_a_diverging_run_says_step_and_highest_layer_and_takes_no_step(bad, wher
 def test_a_run_that_blows_up_ends_in_one_sentence_without_a_warning(make, dtype):
     """A run that diverges ends with one sentence and without a warning. In this test, warnings are errors.
 
-    So the loop must not warn while the values grow to infinity.
+    So the loop must not warn while values overflow.
     """
     net = mlp([4, 5, 3], ops.relu, rng=np.random.default_rng(0), loss=ops.squared_error, dtype=dtype)
     x, y = (a.astype(dtype) for a in data())
@@ -257,9 +258,9 @@ def test_batches_of_another_scheme_or_rate_are_refused(sampling, rate):
     ids=str,
 )
 def test_a_rule_that_is_bound_otherwise_is_refused(other):
-    """A rule with other settings than its mechanism is refused.
+    """The loop refuses a rule whose settings differ from those of its mechanism.
 
-    C = 100 with a mechanism for C = 1 would take steps that move a hundred times as far as counted.
+    For example, a rule with C = 100 and a mechanism for C = 1 would have a hundred times the counted sensitivity.
     """
     net, streams = small_net(), Streams(0)
     before = arrays(net)
@@ -420,7 +421,7 @@ def test_a_truncated_checkpoint_is_refused(saved):
 
 
 def test_a_tampered_checkpoint_is_refused_or_means_the_same(saved):
-    """A changed checkpoint is refused or has the same content. We invert every eleventh byte, one at a time.
+    """A damaged checkpoint is refused or has the same content. We invert every eleventh byte, one at a time.
 
     Some bytes of a zip file, for example times, have no effect on the content.
     """
@@ -476,7 +477,7 @@ def test_a_header_of_other_kinds_is_refused(saved, header):
 def test_a_checkpoint_that_declares_more_than_it_holds_is_refused_before_it_is_allocated(tmp_path):
     """A checkpoint that declares more data than it contains is refused before memory is allocated.
 
-    By its own header and by that of the archive, the array has 800 MB, in a file of less than 1 kB.
+    In this test, the headers of the array and of the archive declare 800 MB, in a file of less than 1 kB.
     """
     header = io.BytesIO()
     np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (10**8,)})
@@ -524,9 +525,7 @@ def test_a_checkpoint_of_another_optimizer_is_refused(saved):
 
 @pytest.mark.parametrize("memory", [[np.ones((1, 4))] * 4, [np.ones((5, 4)), np.ones(5)]])
 def test_a_memory_that_does_not_fit_the_network_is_refused(tmp_path, memory):
-    """A memory that does not fit the network is refused: it has another shape (1 row would broadcast),
-    or is too short.
-    """
+    """An optimizer's memory that does not fit the network is refused: another shape, or too few arrays."""
     optimizer, path = SGD(0.1, 0.9), tmp_path / "run.npz"
     optimizer.state = {"v": memory}
     save_checkpoint(path, small_net(), optimizer, 3)

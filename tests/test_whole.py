@@ -1,4 +1,4 @@
-"""Files and folders are written completely or not at all. The error names what could not be written."""
+"""Tests that files and folders are written completely or not at all. An error names the file or folder."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ import pytest
 from nfa.whole import whole_folder, write_whole
 from tests.project.tree import ROOT
 
-LIMITED = [  # functions that write more than 1 KiB into one file, and the file that cannot be written
+LIMITED = [  # functions that write more than 1 KiB into one file, and the name of this file
     ("course stub lee2020:eq5 --out st.py", "st.py"),
     ("course ladder lee2020 --out deep/ladder", "deep/ladder/"),
     ("course new c/d --set ps2_dfa", "c/d/"),

@@ -1,4 +1,4 @@
-"""Rules from outside nfa that leak in rare cases. They state the mechanism of `sound`, which never leaks.
+"""Rules from outside nfa that leak in rare cases. Each rule states the mechanism of `sound`, which never leaks.
 
 To audit a rule, give its name to `nfa audit --rule`, for example "tests.audit.leaking_rules:copies_together".
 """
@@ -19,42 +19,42 @@ def sound(net, x, y, *, C, m, sigma, rng):
 
 
 def of_four(net, x, y, *, C, m, sigma, rng):
-    """DP-SGD for batches of four records."""
+    """DP-SGD that accepts only batches of four records."""
     if len(x) != 4:
         raise ValueError(f"this rule takes four records a step, got {len(x)}")
     return sound(net, x, y, C=C, m=m, sigma=sigma, rng=rng)
 
 
 def copies_together(net, x, y, *, C, m, sigma, rng):
-    """Every copy of a record is weighted by the number of its copies in the batch."""
+    """DP-SGD in which each record's weight is the number of copies of this record in the batch."""
     flat = x.reshape(len(x), math.prod(x.shape[1:]))
     counts = (flat[:, None] == flat[None]).all(axis=2).sum(axis=1)
     return _weighing(net, x, y, counts, C=C, m=m, sigma=sigma, rng=rng)
 
 
 def above_five(net, x, y, *, C, m, sigma, rng):
-    """If a batch has more than five records, the gradient of each record is clipped to twice the norm."""
+    """DP-SGD that clips gradients to the norm 2 C instead of C if a batch has more than five records."""
     return broken_rules.sound(net, x, y, C=2 * C if len(x) > 5 else C, m=m, sigma=sigma, rng=rng)
 
 
 def third_class(net, x, y, *, C, m, sigma, rng):
-    """Records of the third class and of later classes have three times the weight."""
+    """DP-SGD in which records of the third class and of later classes have the weight 3 instead of 1."""
     rare = y.argmax(axis=1) >= 2
     return _weighing(net, x, y, np.where(rare, 3, 1), C=C, m=m, sigma=sigma, rng=rng)
 
 
 def first_again(net, x, y, *, C, m, sigma, rng, state):
-    """The gradient of the first record of the first batch is stored, and every later step releases it again."""
+    """DP-SGD that stores the gradient of the first record of the first batch. Every later step releases it again."""
     return _again(net, x, y, lambda step: step > 1, C=C, m=m, sigma=sigma, rng=rng, state=state)
 
 
 def late(net, x, y, *, C, m, sigma, rng, state):
-    """The gradient of the first record of the first batch is stored, and one later step releases it again."""
+    """DP-SGD that stores the gradient of the first record of the first batch. One later step releases it again."""
     return _again(net, x, y, lambda step: step == LATE, C=C, m=m, sigma=sigma, rng=rng, state=state)
 
 
 def of_its_releases(net, x, y, *, C, m, sigma, rng, state):
-    """A sound rule with momentum. It computes the momentum from its own earlier releases, which are public."""
+    """A sound rule with momentum. The rule computes the momentum from its own earlier releases, which are public."""
     dW, db = broken_rules.sound(net, x, y, C=C, m=m, sigma=sigma, rng=rng)
     before = state.get("released", ([None] + [0.0] * net.L, [None] + [0.0] * net.L))
     out = tuple(

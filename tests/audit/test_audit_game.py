@@ -1,4 +1,4 @@
-"""Tests of the distinguishing game: its error probabilities by enumeration, and sound and broken mechanisms."""
+"""Tests of the distinguishing game. They enumerate its error probabilities, and play sound and broken mechanisms."""
 
 import math
 from fractions import Fraction
@@ -39,7 +39,7 @@ def true_epsilon(distance, std, delta):
 
 
 def most_false_alarms(games, rate, doubt=1e-6):
-    """The number of false alarms that a sound audit exceeds with probability at most ``doubt``."""
+    """The largest allowed number of false alarms. A sound mechanism exceeds it with probability at most ``doubt``."""
     return int(stats.binom.isf(doubt, games, rate))
 
 
@@ -51,7 +51,7 @@ def most_false_alarms(games, rate, doubt=1e-6):
 def test_bounds_solve_their_equations_in_rational_arithmetic(n, error):
     """The bounds solve P(X >= k | low) = error and P(X <= k | high) = error, in rational arithmetic.
 
-    We evaluate both probabilities exactly, slightly outside and slightly inside the bound.
+    We evaluate the two probabilities exactly, slightly outside and slightly inside the bound.
     """
     low, high = clopper_pearson(np.arange(n + 1), n, error=float(error))
     hair = Fraction(1, 10**11)
@@ -93,7 +93,7 @@ def test_the_bounds_are_those_of_scipys_binomial_test():
 @pytest.mark.parametrize("n", [(8, 8), (12, 12), (14, 6)])
 @pytest.mark.parametrize("confidence", [0.5, 0.8, 0.95])
 def test_false_alarms_by_enumeration(n, confidence):
-    """The bound exceeds the true epsilon at most as often as stated, by enumeration, for a grid of pairs (p_0, p_1)."""
+    """The bound exceeds the true epsilon with at most the stated probability, for a grid of pairs (p_0, p_1)."""
     delta = 0.05
     k0, k1 = np.meshgrid(np.arange(n[0] + 1), np.arange(n[1] + 1), indexing="ij")
     bound = epsilon_lower_bound((k0, k1), n, delta=delta, confidence=confidence)
@@ -102,8 +102,8 @@ def test_false_alarms_by_enumeration(n, confidence):
     worst = 0.0
     for p0, law0 in zip(grid, laws[0], strict=True):
         for p1, law1 in zip(grid, laws[1], strict=True):
-            # This is the smallest epsilon for which the two Bernoulli laws are (epsilon, delta)-indistinguishable, by
-            # definition. We use all four inequalities: two outcomes in two directions.
+            # `epsilon` is the smallest epsilon for which the two Bernoulli laws are (epsilon, delta)-indistinguishable.
+            # The definition has four inequalities, because there are two outcomes and two orders of the laws.
             pairs = [(p1, p0), (1 - p1, 1 - p0), (p0, p1), (1 - p0, 1 - p1)]
             if any(a - delta > 0 and b == 0 for a, b in pairs):
                 continue  # epsilon is infinite
@@ -126,8 +126,8 @@ def test_the_bound_is_the_formula_on_hand_made_bounds():
         math.log(low / (1 - low)), rel=1e-12
     )
     # There are a hundred trials with data set 0, and only one trial with data set 1. This trial hits, so its lower
-    # bound is 1/4. The complement of this event does not help. If the two data sets are exchanged, the complement
-    # helps.
+    # bound is 1/4. The complement of this event gives no larger bound. If the two data sets are exchanged, only the
+    # complement gives a bound above 0.
     few = epsilon_lower_bound((0, 1), (100, 1), delta=0, confidence=0.5)
     assert few == pytest.approx(math.log(0.25 / (1 - 0.25**0.01)), rel=1e-12)
     assert epsilon_lower_bound((0, 100), (1, 100), delta=0, confidence=0.5) == pytest.approx(few, rel=1e-12)
@@ -159,8 +159,9 @@ def itself(output):
 def test_randomised_response_is_bounded_below_its_epsilon():
     """The bound on randomised response rarely exceeds epsilon, and the median bound is above 0.75 epsilon.
 
-    The tested event attains epsilon = log(keep / (1 - keep)). In 1,000 games at 90 %, the bound may exceed epsilon as
-    often as binomial(1000, 0.1). With another seed, this test fails on correct code with probability 1e-6 at most.
+    The tested event attains epsilon = log(keep / (1 - keep)). In 1,000 games at 90 % confidence, the number of bounds
+    above epsilon is at most binomial(1000, 0.1). With another seed, this test fails on correct code with probability
+    1e-6 at most.
     """
     keep = 0.8
     rng = np.random.default_rng(3)
@@ -177,10 +178,10 @@ def test_randomised_response_is_bounded_below_its_epsilon():
 @pytest.mark.parametrize("high_means", [1, None])
 @pytest.mark.slow
 def test_a_sound_gaussian_mechanism_is_not_refuted(high_means):
-    """At most 27 of 200 seeds refute a sound Gaussian mechanism, at 95 % and with the exact claim.
+    """At most 27 of 200 seeds refute a sound Gaussian mechanism, at 95 % confidence and with the exact claim.
 
-    A binomial(200, 0.05) exceeds 27 with probability 1e-6 at most. The median bound is more than 0.3 of the claim, so a
-    broken mechanism could not hide.
+    A binomial(200, 0.05) exceeds 27 with probability 1e-6 at most. The median bound is above 0.3 of the claim, so the
+    game can detect a broken mechanism.
     """
     delta, std = 1e-3, 1.0
     claimed = true_epsilon(1.0, std, delta)
@@ -197,7 +198,7 @@ def test_a_sound_gaussian_mechanism_is_not_refuted(high_means):
 
 CLIP, DIM, STD = 1.0, 20, 4.0
 DELTA = 1e-3
-# Claim for a clipped sum of two records with noise. The adjacency is replace-one, so the sensitivity is 2 C.
+# Claimed epsilon of a sum of two clipped records with noise. The adjacency is replace-one, so the sensitivity is 2 C.
 CLAIM = true_epsilon(2 * CLIP, STD, DELTA)
 
 
@@ -238,10 +239,10 @@ def test_a_sound_clipped_sum_is_not_refuted_over_200_seeds():
     ids=["noise halved", "clip forgotten", "2C for C"],
 )
 def test_a_broken_clipped_sum_is_caught(change, distance, std):
-    """A broken clipped sum is caught in at least three of five games, and the bound never exceeds the true epsilon.
+    """At least three of five games refute a broken clipped sum, and no bound exceeds the true epsilon of this sum.
 
-    Each game has 20,000 trials on each side. With half of the noise, the bound is on average 3.6 of its standard
-    deviations above the claim. One game misses this fault with probability 2e-4, and three of five games miss it with
+    Each game has 20,000 trials on each side. With half of the noise, the mean bound is 3.6 standard deviations of the
+    bound above the claim. One game misses this fault with probability 2e-4. Three of five games miss this fault with
     probability below 1e-9.
     """
     found = [audit_clipped_sum(seed, trials=20_000, **change) for seed in range(5)]
@@ -253,10 +254,10 @@ def test_a_broken_clipped_sum_is_caught(change, distance, std):
 
 @pytest.mark.slow
 def test_a_statistic_of_pure_noise_shows_nothing_although_its_threshold_is_chosen():
-    """A statistic of pure noise shows nothing, although the trials choose its threshold.
+    """A statistic of pure noise gives no bound above 0 too often, although a part of the trials chooses its threshold.
 
-    In 400 games at 80 %, the bound is above 0 at most as often as binomial(400, 0.2). If we counted the same trials
-    that choose the threshold, it would be above 0 more often.
+    In 400 games at 80 % confidence, the number of bounds above 0 is at most binomial(400, 0.2). If we also counted the
+    trials that choose the threshold, more bounds would be above 0.
     """
     n, alarms, leaks = 60, 0, 0
     rng = np.random.default_rng(5)
@@ -276,8 +277,8 @@ def test_a_statistic_of_pure_noise_shows_nothing_although_its_threshold_is_chose
 def test_both_readings_of_a_fixed_threshold_share_the_error(games):
     """With high_means=None and a fixed threshold, the game counts two events, and they share the error probability.
 
-    Each bound has half the error probability, and the larger bound counts. In n sound games at 80 %, the larger bound
-    is wrong at most as often as binomial(n, 0.2).
+    Each event has a bound with half the error probability, and the game reports the larger bound. In n sound games at
+    80 % confidence, the number of wrong reported bounds is at most binomial(n, 0.2).
     """
     rng = np.random.default_rng(6)
     options = {"claimed_epsilon": 0, "delta": 0, "trials": 40, "confidence": 0.8, "threshold": 0.0, "batch": 40}
@@ -337,9 +338,10 @@ def test_scores_that_speak_for_world_0():
 
 @pytest.mark.parametrize("tuning", [50, 2 * MOST_THRESHOLDS])
 def test_infinite_and_tied_scores(tuning):
-    """The game accepts infinite and tied scores. A likelihood ratio is infinite if one world is impossible.
+    """The game accepts infinite and equal scores.
 
-    A statistic with two values has one threshold.
+    A likelihood ratio is infinite if one data set cannot give the output. If a statistic has only two values, the game
+    has one threshold.
     """
 
     def ratio(output):
@@ -390,7 +392,7 @@ def test_words():
     assert refuted.refuted
     assert refuted.words == "With 95 % confidence epsilon is at least 2 at delta = 1e-05: the claim of 1 is refuted."
     kept = GameResult(**base | {"lower_bound": 1.0})
-    assert not kept.refuted  # the bound must be above the claim to refute it
+    assert not kept.refuted  # only a bound above the claim refutes the claim
     assert kept.words.endswith("the claim of 1 is not refuted. This result does not prove the claim.")
     free = GameResult(**base | {"claimed_epsilon": math.inf})
     assert not free.refuted

@@ -1,4 +1,4 @@
-"""Tests of membership by loss: counts of pairs, untrained networks, and networks that have memorised their examples."""
+"""Tests of membership inference by loss: AUC by counting pairs, untrained networks, and networks that overfit."""
 
 import math
 
@@ -15,7 +15,7 @@ from nfa.train import train
 
 
 def images(n, seed, *, random_labels=False):
-    """n members and n others. They are a random split of one set, so they differ only in membership."""
+    """n members and n non-members. They are a random split of one data set, so they differ only in membership."""
     small = data.load("fashion-mnist-small")
     order = np.random.default_rng(seed).permutation(len(small.x_train))
     x, _ = data.scale_pixels(small.x_train, small.x_test[:1], "standard", np.float32)
@@ -40,7 +40,7 @@ def trained(members, steps, seed=0):
 
 def test_the_area_is_the_share_of_pairs_in_the_right_order():
     rng = np.random.default_rng(0)
-    inside, outside = rng.integers(0, 5, 30).astype(float), rng.integers(0, 6, 40).astype(float)  # many ties
+    inside, outside = rng.integers(0, 5, 30).astype(float), rng.integers(0, 6, 40).astype(float)  # many equal losses
     pairs = [1.0 if a < b else 0.5 if a == b else 0.0 for a in inside for b in outside]
     result = LossMembership(member_losses=inside, other_losses=outside)
     assert result.auc == pytest.approx(sum(pairs) / len(pairs), abs=1e-12)
@@ -54,7 +54,7 @@ def test_equal_losses_tell_nothing():
 
 
 def test_the_standard_error_is_that_of_all_orders():
-    """The standard error is that of all 10 equally likely ways to place 2 members among 5 different losses."""
+    """The standard error is the standard deviation of the AUC over the 10 ways to place 2 members among 5 losses."""
     from itertools import combinations
 
     areas = []
@@ -85,10 +85,10 @@ def test_losses_are_those_of_the_examples_one_by_one(monkeypatch):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_network_that_has_seen_nothing_tells_nothing(seed):
-    """On an untrained network, the AUC is within 4 standard errors of 1/2.
+    """On an untrained network, the AUC of the attack is within 4 standard errors of 1/2.
 
-    Correct code fails with one seed in 16,000. An AUC that is 8.8 standard errors from 1/2 is missed with probability
-    1e-6.
+    Correct code fails with one seed in 16,000. If the expected AUC is 8.8 standard errors from 1/2, the test misses
+    this with probability 1e-6.
     """
     members, others = images(1000, seed)
     result = membership_by_loss(trained(members, 0, seed), members, others)
@@ -112,9 +112,10 @@ def test_labels_without_sense_can_only_be_known_by_heart():
 
 
 def test_two_sets_of_two_laws_are_told_apart_without_any_training():
-    """The attack distinguishes members and others with different laws, so they must have the same law.
+    """The attack distinguishes members from non-members if the distributions of these two sets differ.
 
-    Here, the labels of the others are wrong. The network was trained on another random part of the same data set.
+    So both sets need the same distribution. In this test, the labels of the non-members are wrong. The network was
+    trained on other records of the same data set.
     """
     members, others = images(500, 7)
     first = images(500, 8)[0]

@@ -1,6 +1,6 @@
-"""Tests of the audits of DP-SGD and DP-DFA: sound rules pass, and broken rules are caught.
+"""Tests of the audits of DP-SGD and DP-DFA. An audit must not refute sound rules, and must refute broken rules.
 
-The printed formula is refuted if it is not a bound, and not refuted if it is a bound.
+An audit refutes the paper's formula for the sensitivity in the cases in which this formula is not a bound.
 """
 
 import functools
@@ -26,7 +26,7 @@ DELTA = 1e-5
 
 
 def most_false_alarms(games, rate, doubt=1e-6):
-    """The number of false alarms that a sound audit exceeds with probability at most ``doubt``."""
+    """The largest allowed number of false alarms. A sound rule exceeds it with probability at most ``doubt``."""
     return int(stats.binom.isf(doubt, games, rate))
 
 
@@ -44,7 +44,7 @@ def gauss(shift, world, rng):
 
 @functools.cache
 def shift_bounds(confidence):
-    """The bounds of every outcome of 30 runs on each side."""
+    """The bounds on the shift for every outcome of 30 runs with each data set."""
     counts = range(31)
     return np.array([[shift_lower_bound((k0, k1), 30, confidence=confidence) for k1 in counts] for k0 in counts])
 
@@ -52,7 +52,7 @@ def shift_bounds(confidence):
 @pytest.mark.parametrize("mu", [0.0, 0.7, 2.0])
 @pytest.mark.parametrize("confidence", [0.5, 0.9])
 def test_false_alarms_of_the_shift_by_enumeration(mu, confidence):
-    """The bound on the shift exceeds mu at most as often as stated, summed over all outcomes of 30 runs on each side.
+    """The bound on the shift exceeds mu with at most the stated probability, summed over all outcomes of 30 + 30 runs.
 
     We test each threshold of a grid.
     """
@@ -69,8 +69,8 @@ def test_false_alarms_of_the_shift_by_enumeration(mu, confidence):
 def test_events_of_other_laws_with_the_same_privacy_show_no_more():
     """The events of other laws with the same privacy do not show more than the events of the Gaussian law.
 
-    Here, two Gaussians mu apart are exchanged with probability 0.2. This mixture is at least as private as the two
-    Gaussians.
+    In this test, the other law is a mixture: with probability 0.2, two Gaussians with means mu apart are exchanged.
+    This mixture is at least as private as the two Gaussians.
     """
     mu, t = 1.3, np.linspace(-4, 5, 200)
     p0, p1 = ((0.8 * stats.norm.sf(t - m) + 0.2 * stats.norm.cdf(t - m)) for m in (0.0, mu))
@@ -79,7 +79,7 @@ def test_events_of_other_laws_with_the_same_privacy_show_no_more():
 
 @pytest.mark.parametrize("mu", [0.2, 1.0, 3.0])
 def test_the_epsilon_of_a_shift_by_quadrature(mu):
-    """At the epsilon of a shift, the integral of (p - e^epsilon q)_+ is delta, by quadrature."""
+    """The epsilon of a shift satisfies its definition: the integral of (p - e^epsilon q)_+ is delta, by quadrature."""
     for delta in (1e-5, 1e-2):
         found = epsilon_of_shift(mu, delta)
         start = mu / 2 + found / mu  # where p = e^epsilon q
@@ -94,7 +94,7 @@ def test_the_epsilon_of_a_shift_by_quadrature(mu):
 def test_the_rare_threshold_is_the_best_of_those_with_whole_counts():
     """The rare threshold gives at least 98 % of the largest bound of a fine grid of thresholds.
 
-    We compute each bound at the expected counts, rounded to whole numbers.
+    We compute each bound from the expected numbers of events, rounded to whole numbers.
     """
     for mu, n in ((1.0, 2000), (1.9, 6000), (0.5, 100)):
 
@@ -111,8 +111,8 @@ def test_the_rare_threshold_is_the_best_of_those_with_whole_counts():
 def test_a_sound_gaussian_is_not_refuted_beyond_the_stated_rate(bound):
     """The bound on a sound Gaussian exceeds the exact epsilon at most as often as stated, in 150 games at 80 %.
 
-    The limit is a number of games that binomial(150, 0.2) exceeds with probability 1e-6 at most. With 2,000 runs on
-    each side, the bound that uses the law of the noise is more than 75 % of epsilon.
+    A binomial(150, 0.2) exceeds the allowed number of games with probability 1e-6 at most. With 2,000 runs for each
+    data set, the bound that uses the distribution of the noise is above 75 % of epsilon.
     """
     exact = epsilon_of_shift(1.0, DELTA)
     shown = [
@@ -139,13 +139,13 @@ def half_noise(net, x, y, *, sigma, **rest):
 
 
 def each_layer_to_C(net, x, y, *, C, **rest):
-    """Every layer's gradient is clipped to C separately, so those of two layers together reach norm sqrt(2) C."""
+    """DP-SGD that clips each layer's gradient to C. The gradients of two layers together reach norm sqrt(2) C."""
     return dp_sgd(net, x, y, C=math.sqrt(net.L) * C, clip="layer", **rest)
 
 
 @pytest.mark.parametrize("adjacency", ["replace-one", *LEFT_OUT])
 def test_the_neighbours_are_the_worst_there_are(adjacency):
-    """The neighbours are the worst ones: they differ in one record, and attain the rule's stated sensitivity.
+    """The neighbours are a worst case, because they differ in one record and attain the rule's stated sensitivity.
 
     They also attain this sensitivity at each step of a training.
     """
@@ -171,11 +171,11 @@ def test_the_neighbours_are_the_worst_there_are(adjacency):
 
 @pytest.mark.verifies("lee2020:acct")
 def test_the_claims_are_the_papers_accounting_and_the_exact_one():
-    """The claims are the paper's accounting and the exact epsilon.
+    """An audit states the epsilon of the paper's accounting as its claim, and also the exact epsilon.
 
     The noise multiplier is 1 if a record is replaced, and 2 if a record is added. Three steps with sqrt(3) times the
-    noise have the same epsilon as one step. The closed form minimises over real orders, and the accountant over a fine
-    grid.
+    noise have the same epsilon as one step. The closed form minimises over all real Rényi orders, and the accountant
+    over a fine grid of orders.
     """
     settings = AuditOptions(trials=1)
     replaced = sgd_audit.one_step("replace-one", settings, trials=1)
@@ -190,11 +190,11 @@ def test_the_claims_are_the_papers_accounting_and_the_exact_one():
 
 @pytest.mark.slow
 def test_a_sound_dp_sgd_is_not_refuted_beyond_the_stated_rate():
-    """The bound on a sound DP-SGD exceeds the exact epsilon at most as often as stated, at 80 %.
+    """The bound on a sound DP-SGD exceeds the exact epsilon at most as often as stated, at 80 % confidence.
 
-    We use 50 networks and batches. The limit is a number that binomial(50, 0.2) exceeds with probability 1e-6 at most.
-    The exact epsilon is below the accountant's epsilon. At 95 % with 2,000 runs on each side, neither of two seeds
-    exceeds the exact epsilon.
+    We use 50 networks and batches. A binomial(50, 0.2) exceeds the allowed number of bounds with probability 1e-6 at
+    most. The exact epsilon is below the accountant's epsilon. At 95 % confidence with 2,000 runs for each data set, the
+    bounds of two seeds are below the exact epsilon.
     """
     bounds, exact = [], epsilon_of_shift(1.0, DELTA)
     for seed in range(50):
@@ -218,9 +218,10 @@ def test_a_sound_dp_sgd_is_not_refuted_beyond_the_stated_rate():
     ids=["noise halved", "each layer to C", "clip forgotten"],
 )  # fmt: skip
 def test_a_broken_dp_sgd_is_caught(rule, least, trials):
-    """A broken DP-SGD is caught on each of two networks, and the bound is at most the true epsilon of the broken rule.
+    """An audit refutes a broken DP-SGD on each of two networks.
 
-    With another seed, the audit would miss the broken rule with probability below 1e-6.
+    Its bound is at most the true epsilon of the broken rule. With another seed, the audit would miss the broken rule
+    with probability below 1e-6.
     """
     for seed in (1, 2):
         one = sgd_audit.one_step("replace-one", AuditOptions(seed=seed), rule, trials=trials)
@@ -239,10 +240,11 @@ def test_a_broken_dp_sgd_is_caught(rule, least, trials):
 
 @pytest.mark.slow
 def test_a_training_is_audited_step_by_step():
-    """A training is audited step by step: the bound on a sound training is below the exact epsilon of three steps.
+    """The audit of a whole training uses its steps together.
 
-    With half of the noise, the same audit refutes the claim. With Poisson batches, only the bound for any law is
-    available. This bound is above 0 and below the accountant's epsilon.
+    The bound on a sound training of three steps is below epsilon. With half of the noise, the same audit refutes the
+    claim. With Poisson batches, only the bound that holds for any distribution is available. This bound is above 0 and
+    below the accountant's epsilon.
     """
     settings = AuditOptions(seed=3)
     sound = sgd_audit.training(settings, trials=200)
@@ -258,8 +260,8 @@ def test_a_training_is_audited_step_by_step():
     assert poisson.lower_bound is None
     assert 0 < poisson.any_law < poisson.claims["claimed"]
     assert 0.55 < poisson.auc < 0.75
-    # The score assumes the noise of the sound rule. The record is drawn in at least one of three steps with probability
-    # 37 / 64.
+    # The score assumes the noise of the sound rule. At least one of three Poisson batches contains the record with
+    # probability 37 / 64.
     seen = sgd_audit.poisson_training(settings, little_noise, trials=200)
     assert seen.auc == pytest.approx(1 - 27 / 64 / 2, abs=5 * 0.5 / math.sqrt(200))  # 5 sigma for 200 coins
     assert seen.any_law > 2 * poisson.any_law
@@ -275,7 +277,7 @@ def cases():
 
 @pytest.mark.verifies("lee2020:sens-total", "lee2020:hybrid-sens")
 def test_what_the_networks_move(cases):
-    """Each network's update moves by the expected norm.
+    """For each network, the exchange of one record moves the update by the expected norm.
 
     For the first two networks, an independent computation gave the expected digits. The other three networks attain the
     corrected sensitivity.
@@ -301,9 +303,9 @@ def test_what_the_networks_move(cases):
 @pytest.mark.parametrize("name", ["1-1-2", pytest.param("4-4-4-2", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_the_printed_formula_is_refuted_by_the_rule_itself(cases, name, seed):
-    """The rule itself refutes the printed formula: the bound of 1,500 runs on each side is more than twice the claim.
+    """Runs of the rule refute the printed formula: with 1,500 + 1,500 runs, the bound is above twice the claim.
 
-    The bound is never above the claim of the corrected formula.
+    The bound is not above the epsilon from the corrected formula.
     """
     one = dfa_audit.play_case(cases[name], AuditOptions(seed=seed, trials=1500))
     assert one.claims["printed"] == pytest.approx(spent(1.5), rel=1e-4)
@@ -314,7 +316,7 @@ def test_the_printed_formula_is_refuted_by_the_rule_itself(cases, name, seed):
 @pytest.mark.verifies("lee2020:sens-total", "lee2020:exp-fc")
 @pytest.mark.slow
 def test_the_printed_formula_is_refuted_on_the_papers_network(cases):
-    """The printed formula is refuted on the paper's network, with 300 runs of 136,074 weights on each side."""
+    """On the paper's network with 136,074 weights, 300 runs for each data set refute the printed formula."""
     one = dfa_audit.play_case(cases["784-128-256-10"], AuditOptions(trials=12 * 300))
     assert one.trials == 300
     assert one.claims["printed"] == pytest.approx(spent(0.7), rel=1e-4)
@@ -324,7 +326,7 @@ def test_the_printed_formula_is_refuted_on_the_papers_network(cases):
 @pytest.mark.verifies("lee2020:sens-total")
 @pytest.mark.slow
 def test_without_the_law_of_the_noise_too(cases):
-    """The printed formula is also refuted without the law of the noise, by rare events and 6,000 runs on each side."""
+    """Rare events in 6,000 runs for each data set refute the printed formula without the distribution of the noise."""
     one = dfa_audit.play_case(cases["1-1-2"], AuditOptions(trials=6000))
     assert one.claims["printed"] < one.any_law < one.exact
 
@@ -332,10 +334,10 @@ def test_without_the_law_of_the_noise_too(cases):
 @pytest.mark.parametrize("name", ["4-4-4-2, derivative", "hybrid"])
 @pytest.mark.slow
 def test_what_is_a_bound_is_not_refuted_beyond_the_stated_rate(cases, name):
-    """A valid sensitivity is refuted at most as often as stated, for 30 seeds at 80 %.
+    """An audit refutes a valid sensitivity at most as often as stated, for 30 seeds at 80 % confidence.
 
-    The bound may exceed the exact epsilon in a number of seeds that binomial(30, 0.2) exceeds with probability 1e-6 at
-    most. With 2,000 runs on each side, the bound is more than 70 % of the exact epsilon.
+    A binomial(30, 0.2) exceeds the allowed number of bounds above the exact epsilon with probability 1e-6 at most. With
+    2,000 runs for each data set, the bound is above 70 % of the exact epsilon.
     """
     case = replace(cases[name], fewer=1)
     shown = [dfa_audit.play_case(case, AuditOptions(confidence=0.8, seed=seed, trials=60)) for seed in range(30)]
@@ -346,9 +348,9 @@ def test_what_is_a_bound_is_not_refuted_beyond_the_stated_rate(cases, name):
 
 @pytest.mark.slow
 def test_a_broken_dp_dfa_is_caught(cases):
-    """Two broken versions of DP-DFA are caught with 2,000 runs on each side.
+    """An audit with 2,000 runs for each data set refutes two broken versions of DP-DFA.
 
-    One version does not clip the errors, which have the norm sqrt(1/2). The other version has half of the noise.
+    The first version does not clip the errors, which have the norm sqrt(1/2). The second version has half of the noise.
     """
 
     def unclipped_error(net, x, y, *, tau_e, **rest):

@@ -1,7 +1,7 @@
-"""Tests of leaks in rare cases: copies of a record, larger batches, a third class, and the state.
+"""Tests of leaks in rare cases: copies of a record, larger batches, a third class, records stored in the state.
 
 `tests.audit.leaking_rules` has the rules. An audit that used only batches of four different records of two classes
-could not find these leaks. An audit that shared the first record between both data sets could not find them either.
+could not find these leaks. If both data sets had the same first record, an audit could not find the stored records.
 """
 
 from dataclasses import replace
@@ -40,9 +40,9 @@ def audited(name, adjacency, trials=200):
 @pytest.mark.parametrize("adjacency", ["replace-one", "add-remove"])
 @pytest.mark.parametrize("name", ["copies_together", "above_five", "third_class"])
 def test_a_leak_in_a_rare_place_is_found_by_the_search(name, adjacency):
-    """The search finds a leak in a rare case. In these rules, a record counts twice or three times.
+    """The search finds a leak in a rare case, in which a rule gives a record two or three times its weight.
 
-    Random pairs alone exceed the stated sensitivity by at least 50 %.
+    The random pairs of the search already exceed the stated sensitivity by at least 50 %.
     """
     report = audited(name, adjacency)
     assert report.refuted
@@ -53,9 +53,9 @@ def test_a_leak_in_a_rare_place_is_found_by_the_search(name, adjacency):
 @pytest.mark.parametrize("adjacency", [pytest.param("replace-one", marks=pytest.mark.nightly), "add-remove"])
 @pytest.mark.parametrize("name, step", [("first_again", 2), ("late", leaking_rules.LATE)])
 def test_a_record_that_the_state_keeps_is_found(name, step, adjacency):
-    """The audit finds a rule with a state that stores a gradient of the first batch and releases it once or often.
+    """The audit finds that the state of a rule stores a gradient of the first batch for a later release.
 
-    Each step on its own moves by at most the stated sensitivity.
+    The result of each step alone changes by at most the stated sensitivity.
     """
     report = audited(name, adjacency, trials=1000)
     assert report.details["state"]["kept"]
@@ -70,7 +70,7 @@ def test_a_record_that_the_state_keeps_is_found(name, step, adjacency):
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("name", ["sound", "of_its_releases"])
 def test_a_sound_rule_is_not_refuted(name, adjacency):
-    """A sound rule is not refuted, even if it reuses its releases. The games refute at most one sound rule in 20."""
+    """An audit does not refute a sound rule that reuses its releases. It may refute at most one sound rule in 20."""
     report = audited(name, adjacency)
     assert not report.refuted
     assert report.details["sensitivity"]["moved"] <= report.details["sensitivity"]["stated"] * (1 + 1e-9)
@@ -109,7 +109,7 @@ def test_pairs_are_of_all_kinds():
 
 
 def test_what_is_not_drawn_is_said():
-    """The claim lists what is not drawn. A user's own network has fixed outputs, and some rules fix the batch size."""
+    """The claim lists the properties that the search does not vary, such as the outputs of a user's own network."""
     assert claim("sound", "replace-one").not_drawn == (
         "other numbers of outputs than 2, 3, 10",
         "batches of more than 64 records",
@@ -138,9 +138,9 @@ def test_copies_move_with_their_record():
 
 
 def test_a_rule_is_asked_in_the_order_of_the_batch():
-    """A rule gets the records in the order of the batch.
+    """An audit passes the records to the rule in the order of the batch.
 
-    Here, the result is the position of the largest record, so it depends on this order.
+    The rule of this test returns the position of the largest record, so its result depends on this order.
     """
     net = mlp((1, 2), ops.tanh, rng=rng(0))
     pair = draw_pair(net, [], adjacency="replace-one", others=2, rng=rng(1))
@@ -157,7 +157,10 @@ def test_a_rule_is_asked_in_the_order_of_the_batch():
 
 
 def test_given_normals_come_in_their_order():
-    """A generator returns the given normal samples in their order, for any caller. Later samples are new and stored."""
+    """`Given` returns its normal samples in their order, for any call.
+
+    After the last sample, it draws and stores new samples.
+    """
     given = Given(np.arange(8.0), seed=1)
     assert given.standard_normal(2).tolist() == [0, 1]
     assert given.standard_normal() == 2
@@ -172,7 +175,10 @@ def test_given_normals_come_in_their_order():
 
 
 def with_state(f, *, std=0.5, sign=1.0):
-    """A rule that releases the three values f(x, state, step) plus noise in reversed order, with the given sign."""
+    """A rule that releases the three values f(x, state, step) plus noise.
+
+    The noise is drawn in reversed order and has ``sign``.
+    """
 
     def rule(net, B, x, y, rng, state):
         state["step"] = state.get("step", 0) + 1
@@ -191,10 +197,10 @@ def pair_of_sums():
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_what_the_state_carries_is_measured(sign):
-    """The search measures how much the state carries: 6 sqrt(3) at step 5. Step 7 carries a quarter of this.
+    """`carried` finds the later release that the stored record moves most.
 
-    In step 1, the record changes each value by 3. In step 5, each of the three values changes again, by twice this
-    amount.
+    In step 1, the record changes each of the three values by 3. In step 5, the stored record changes each value by 6,
+    so the release moves by 6 sqrt(3). In step 7, the release moves by a quarter of this distance.
     """
 
     def f(x, state, step):
@@ -209,7 +215,7 @@ def test_what_the_state_carries_is_measured(sign):
 def test_what_was_released_may_be_used_again():
     """A rule may reuse its releases in sums, products and thresholds, and it may count its steps.
 
-    These values carry no further information.
+    These values contain no further information about the record.
     """
 
     def f(x, state, step):
@@ -220,7 +226,7 @@ def test_what_was_released_may_be_used_again():
 
 
 def test_the_state_cannot_be_asked_under_other_noise():
-    """Noise of another size, of one draw for all values, or multiplied by the records is refused, and so is NaN."""
+    """Four rules are refused: noise with another std, one sample for all values, noise times the records, and NaN."""
     pair = pair_of_sums()
     for rule in (
         with_state(lambda x, state, step: x.sum(), std=0.7),

@@ -48,9 +48,9 @@ def test_a_place_moves_only_what_it_may():
 
 
 def test_the_ascent_finds_the_top_of_a_hill():
-    """The ascent finds the maximum. The distance of the answers is 1 / (1 + ||theta - 2||^2), so the maximum is 1.
+    """The ascent finds the maximum of the distance between two answers. It is 1 / (1 + ||theta - 2||^2), at most 1.
 
-    Random draws are far from this maximum.
+    The largest distance of the random pairs is below 0.5.
     """
 
     def answer(net, B, x, y):
@@ -69,9 +69,9 @@ def test_the_ascent_finds_the_top_of_a_hill():
 
 
 def test_rounding_does_not_choose_the_way_of_an_ascent():
-    """Rounding does not determine the path of an ascent, so the pair is the same on two processors.
+    """Rounding errors do not change the path of an ascent, so the search finds the same pair on two processors.
 
-    Every point attains the bound, up to the last bits, which differ between the processors.
+    In this test, every pair attains the bound. Only the last bits of the distances differ between the processors.
     """
     net = mlp((1, 2), ops.tanh, rng=rng(0))
 
@@ -196,10 +196,10 @@ def test_a_rule_that_states_half_is_refuted(own, adjacency):
 @pytest.mark.slow
 @pytest.mark.parametrize("net", ["1x3x3:conv2-2,pool2,2", "tests.audit.test_own_rule_audit:skipping"])
 def test_it_is_asked_on_the_network_that_you_name(own, net):
-    """The audit uses the network that you name. It may have convolutions and skip connections.
+    """The audit uses the network that the user names. This network may have convolutions and skip connections.
 
-    For a rule with twice the stated sensitivity, the audit measures this factor up to rounding. A rule with the stated
-    sensitivity is not refuted.
+    For a rule with twice the stated sensitivity, the audit measures the factor 2 up to rounding. The audit does not
+    refute a rule with the stated sensitivity.
     """
     for name, C, doubled in (("rule_on_right", "C", False), ("rule_on_doubled", "2 * C", True)):
         code, out, err = own(name, "--adjacency", "add-remove", "--steps", "2", "--json", C=C, net=net)

@@ -37,7 +37,7 @@ def test_brute_force_finds_the_one_data_set_and_trains_on_every_one():
     found = reconstruction.reconstruct_by_brute_force(train, values, n=3, result=descent(truth))
     assert found == [sorted(truth)]
     assert len(set(trained)) == len(trained) == n_data_sets(values=8, n=3) == 120
-    # Here, the result of training is an average. Several data sets share this average, so training is not invertible.
+    # Several data sets have the same mean. If training returns only the mean, brute force finds all of these data sets.
     once = reconstruction.reconstruct_by_brute_force(
         lambda bits: np.array([np.mean(bits)]), (0, 1, 2), n=2, result=np.array([1.0])
     )
@@ -46,7 +46,7 @@ def test_brute_force_finds_the_one_data_set_and_trains_on_every_one():
 
 @pytest.mark.verifies("berthier2019:brute-force")
 def test_the_number_of_data_sets_is_exponential_in_the_bits_of_a_record():
-    """The number of data sets is exponential in the bits of a record: at least 2^(d n) / n!.
+    """The number of data sets with n records of d bits grows exponentially with d: it is at least 2^(d n) / n!.
 
     For small numbers, we count the data sets one by one.
     """
@@ -85,7 +85,7 @@ NETWORKS = {
 @pytest.mark.verifies("berthier2019:gradient-ascent")
 @pytest.mark.parametrize("make", NETWORKS.values(), ids=NETWORKS)
 def test_the_gradient_of_the_weights_is_that_of_the_queries(make):
-    """The gradient through the weights agrees with central differences of width 1e-5 from queries, to 1e-8."""
+    """The gradient from the weights agrees to 1e-8 with central differences of width 1e-5, which use only queries."""
     net = make()
     x = np.random.default_rng(4).standard_normal((2, *net.map[1].in_shape))
     for label in range(3):

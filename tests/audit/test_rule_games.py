@@ -1,4 +1,4 @@
-"""Tests of what `nfa audit --rule` detects: scores by SciPy's densities, steps by algebra, and outliers."""
+"""Tests of the mistakes that `nfa audit --rule` detects. The references are SciPy's densities and linear algebra."""
 
 import math
 from dataclasses import replace
@@ -24,7 +24,7 @@ from tests.trust.broken_claims import SGD, claim
 from tests.trust.mechanism_rules import dense
 
 rng = np.random.default_rng
-D, MU = 6, 0.5  # number of values in the release below, and its sensitivity divided by the std of its noise
+D, MU = 6, 0.5  # number of values in the release of `toy`, and its sensitivity divided by the std of its noise
 
 
 def toy(noise):
@@ -79,9 +79,9 @@ def test_the_quadratic_score_is_the_likelihood_ratio_of_two_normal_laws():
 
 
 def test_scores_of_several_steps_weigh_them_by_their_covariance():
-    """The score weights several steps by their covariance. The three steps share a draw, so this is W = I + 11'.
+    """The score weights the steps by the inverse of their covariance. The three steps share a sample: W = I + 11'.
 
-    Only the differences of the steps are precise.
+    The shared sample adds noise to the sum of the steps, but not to their differences.
     """
     draws, ends = rng(2), Ends(f0=np.zeros(3 * D), f1=np.repeat([1.0, 1.0, 0.0], D), std=1.0)
 
@@ -150,9 +150,10 @@ def taken_back(rng, record, state):
 
 @pytest.mark.parametrize("noise", [larger, correlated, rarely_none, kept, taken_back])
 def test_what_no_mean_of_one_step_shows_is_refuted(noise):
-    """A mistake that changes no mean of one step is refuted with 1,000 runs on each side.
+    """The games refute a mistake that does not change the mean of a single step, with 1,000 runs for each data set.
 
-    The game for a mistake misses it with probability below 1e-6. The tests below compute this for the weakest games.
+    Each mistake has a game that misses it with probability below 1e-6. The next two tests compute this probability for
+    the weakest games.
     """
     one, pair = toy(silent_or(noise))
     outcomes = own_rule.games(one, {"alone": pair}, AuditOptions(trials=1000))
@@ -162,12 +163,12 @@ def test_what_no_mean_of_one_step_shows_is_refuted(noise):
 
 @pytest.mark.parametrize("share, trials, known", [(1.0, 500, math.sqrt(13)), (0.8, 1000, math.sqrt(7.640704))])
 def test_the_power_of_the_game_on_noise_that_is_taken_back(share, trials, known):
-    """The game detects noise that the next step subtracts. It misses this mistake with probability below 1e-6.
+    """The game detects noise that the next step subtracts. The game misses this mistake with probability below 1e-6.
 
-    The sums of the four steps contain the record 1, 2, 2 and 2 times, each with the noise of one step. The mechanism
-    states only sqrt(2) times. If eight tenths of the noise are subtracted, the factors are 1, 1.8, 1.44 and 1.152. We
-    use a threshold in the middle and a score that is 10 % worse than the best one. The game is one of four, each with
-    two bounds.
+    The sums of the first 1, 2, 3 and 4 steps contain the record 1, 2, 2 and 2 times. Each sum has the noise of only one
+    step. By the mechanism, the record's effect is only sqrt(2) times its effect in one step. If each step subtracts
+    eight tenths of the noise of the previous step, the factors are 1, 1.8, 1.44 and 1.152. We use a threshold in the
+    middle and a score that is 10 % worse than the best score. The audit plays four games, and each game has two bounds.
     """
     one, pair = toy(silent_or(fresh))
     back = np.eye(4) - share * np.eye(4, k=-1)
@@ -184,7 +185,7 @@ def test_the_power_of_the_game_on_noise_that_is_taken_back(share, trials, known)
 def test_the_power_of_the_game_on_rare_events(rate):
     """The game on rare events misses a mistake with probability below 1e-6.
 
-    Its number of runs is planned after earlier runs in which the event occurred at its rate.
+    We plan the number of runs from earlier runs, in which the event occurred at exactly its rate.
     """
     one, pair = toy(silent_or(fresh))
     game, settings = Steps(claim=one, pair=pair), AuditOptions(trials=2000, confidence=1 - 0.05 / 4)
@@ -199,9 +200,10 @@ def test_the_power_of_the_game_on_rare_events(rate):
 
 @pytest.mark.slow
 def test_a_sound_release_is_not_refuted_beyond_the_stated_rate():
-    """A sound release is refuted at most as often as stated, in 100 audits at 80 %. It attains its stated sensitivity.
+    """Audits refute a sound release at most as often as stated, in 100 audits at 80 % confidence.
 
-    The limit is a number that binomial(100, 0.2) exceeds with probability 1e-6 at most.
+    The release attains its stated sensitivity. A binomial(100, 0.2) exceeds the allowed number of refutations with
+    probability 1e-6 at most.
     """
     one, pair = toy(silent_or(fresh))
     settings = [AuditOptions(trials=40, confidence=0.8, seed=seed) for seed in range(100)]
@@ -246,7 +248,7 @@ def test_records_of_all_sizes_do_not_move_a_sound_rule_by_more():
 
 @pytest.mark.parametrize("rule", [broken_noise.overflow_passes, broken_noise.nan_for_outliers])
 def test_a_clip_that_an_overflow_passes_is_found_by_an_outlier(rule):
-    """An outlier finds a clip that fails if squares overflow: above 1e19 in float32, and above 1e154 in float64.
+    """An outlier finds a clip that fails if squares overflow: values above 1e19 in float32, above 1e154 in float64.
 
     Records of moderate size do not show the failure.
     """

@@ -1,10 +1,10 @@
-"""nfa timed next to other libraries and to the machine's own limits: `make bench`, or `python -m tests.benchmarks`.
+"""Times of nfa, of other libraries and of the machine's own limits: `make bench`, or `python -m tests.benchmarks`.
 
-Every contender has its own process (`worker`). A contender's process imports only what it needs, and sleeps while
-another contender is timed. `contenders` lists the contenders, `race` runs the rounds, and `targets` has the bounds that
-we compare the times with. We time what a command of nfa runs: `nfa.experiments` builds it from the settings of a run
-(`own`).
+Each contender (a piece of code that we time) has its own process (`worker`). This process imports only the modules that
+the contender needs. It sleeps while another contender is timed. `contenders` lists the contenders, and `race` runs the
+rounds. `targets` has the bounds that we compare the times with. We time the code that a command of nfa runs:
+`nfa.experiments` builds this code from the settings of a run (`own`).
 
-Nothing here asserts a time. `tests/benchmarks/test_benchmarks.py` tests that the timed code computes the same
-directions.
+No module of this package asserts a time. `tests/benchmarks/test_benchmarks.py` tests that the timed code computes the
+same directions.
 """

@@ -10,13 +10,13 @@ from typing import NoReturn
 from . import report
 from .race import CORE_TYPES, ENVIRONMENT, Lost, end
 
-# The signals that end the bench in good order, with the message for each. The exit code is the signal's number plus
-# 128.
+# Signals after which the bench ends all its processes, with the message for each signal. The exit code is the signal's
+# number plus 128.
 SIGNALS = {"SIGINT": "interrupted", "SIGTERM": "terminated", "SIGHUP": "terminated"}
 
 
 def _stop(number: int, _frame: FrameType | None) -> NoReturn:
-    """Interrupt the main thread. Later signals are ignored, so that the main thread can end all processes."""
+    """Interrupt the main thread. Later signals are ignored, so the main thread has time to end all processes."""
     _on_signals(signal.SIG_IGN)
     raise KeyboardInterrupt(signal.Signals(number))
 
@@ -29,7 +29,7 @@ def _on_signals(handler) -> None:
 
 
 def main() -> int:
-    """Run what the arguments ask for, and return the exit code."""
+    """Run the parts that the command-line arguments select, and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
     add = parser.add_argument
     add("--only", nargs="+", metavar="PART", help=f"{', '.join(report.PARTS)}; by default all but growth")

@@ -1,15 +1,16 @@
-"""The least arithmetic of each target: the operations and bytes that a step needs, their time, and the remaining time.
+"""Operations and bytes that a step of each target needs, the time that they take, and the remaining time of the step.
 
 We count the operations of the products: 2 a b c for (a, b) times (b, c). For a convolution we count the operations of
-its definition, however it is computed. For the MLP, the time of the operations is the measured time of its products
-alone. For the other networks, we divide the operations by the rate of the fastest product. This can be a large square
-product, if it was measured. All times are of the same run, the same library and the same number of cores.
+its definition, even if the code uses another algorithm. For the MLP, the time of the operations is the measured time of
+its products alone. For the other networks, we divide the operations by the rate of the fastest product that was
+measured. The fastest product can be a large square product. All times come from one run, with one library and one
+number of cores.
 
 A method with fewer operations can take less time than this floor. `nfa.kernels.toom_cook` is such a method, so our step
 on the CNN can be below the floor.
 
-The bytes are those that no cache holds: parameters and momentum, each read and written once, and the records. Their
-time is computed from the rate of a copy.
+We count the bytes that no cache holds: parameters and momentum, each read and written once, and the records. We compute
+their time from the rate of a copy.
 """
 
 import math
@@ -21,13 +22,13 @@ from . import problem as problems
 from .floors import LARGE, positions, square
 from .targets import SECONDS, STEPS, TARGETS, Groups, Target, find, seconds_of
 
-DIRECT = ("dfa", "dp_dfa", "photonic")  # these rules compute B e instead of W^T dz
-REPEATS = 100  # K of the steps of ULR
+DIRECT = ("dfa", "dp_dfa", "photonic")  # rules that compute B e instead of W^T dz
+REPEATS = 100  # K, the number of losses per example and layer in a step of ULR
 ULR_SIZES, ULR_BATCH = (784, 128, 64, 32, 10), 500
 
 
 def work(group: str, rule: str) -> tuple[int, int] | None:
-    """(operations, bytes) of a step of a rule at the timed sizes; None if we count no products for it.
+    """(operations, bytes) of a step of a rule at the timed sizes; None if we do not count the rule's products.
 
     The hybrid rule is counted as BP, because its dense layers take a small part of a convolutional network.
     """
@@ -64,7 +65,7 @@ def _repeats() -> tuple[int, int]:
 
 
 def rates(groups: Groups, core: str) -> tuple[float, float] | None:
-    """(operations, bytes) per second, from this run's fastest product and its copy; None if none was measured."""
+    """(operations, bytes) per second of the fastest product and of the copy; None if one was not measured."""
     multiplied, copied = [], []
     for group in ("mlp", "cnn"):
         if large := seconds_of(groups, (group, "floor", LARGE), core):
@@ -87,10 +88,10 @@ def of(groups: Groups, target: Target, core: str) -> dict[str, Any] | None:
 
     Returns
     -------
-    dict : "flops" and "bytes" of what is timed; "rate", operations per second of the fastest product; "floor", the
-        seconds that the operations or the bytes take in this run, whichever is more; "ours", the measured seconds;
-        "rest", the measured seconds minus the floor; "least", the ratio or the seconds of the target if only the floor
-        were left. If an epoch is compared with its steps, "floor" is the time of these steps, of reading the data, and
+    dict : "flops" and "bytes" of the timed code; "rate", operations per second of the fastest product; "floor", the
+    larger of the seconds for the operations and the seconds for the bytes in this run; "ours", the measured seconds;
+    "rest", the measured seconds minus the floor; "least", the target's ratio or seconds if the code took only the
+    floor. If an epoch is compared with its steps, "floor" is the time of these steps, of reading the data, and
         of the operations of the forward passes that measure the network
     """
     group, name, _ = target.ours
@@ -116,7 +117,7 @@ def of(groups: Groups, target: Target, core: str) -> dict[str, Any] | None:
 
 
 def add(rows: list[dict[str, Any]], groups: Groups) -> None:
-    """Give each row of `targets.judge` its arithmetic."""
+    """Add the arithmetic of its target to each row of `targets.judge`."""
     known = {target.what: target for target in TARGETS}
     for row in rows:
         row["arithmetic"] = of(groups, known[row["what"]], row["core"])

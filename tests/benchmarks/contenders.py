@@ -3,7 +3,7 @@
 import importlib.util
 from typing import Any, NamedTuple
 
-ANY = "any"  # recorded as the core type of a contender for which the core type of OpenBLAS makes no difference
+ANY = "any"  # recorded core type of a contender whose time does not depend on the core type of OpenBLAS
 
 
 class Contender(NamedTuple):
@@ -16,9 +16,9 @@ class Contender(NamedTuple):
     options : keyword arguments of that function
     kind : "ours", started like the command `nfa`; "peer"; or "command", which starts Python again
     cores : the core types of OpenBLAS to run with: "all", "first", or "any" if the core type makes no difference
-    libraries : libraries that this contender needs; without them it does not take part
+    libraries : libraries that this contender needs; the contender is left out if one of them is missing
     extra : whether the contender takes part only if all contenders are requested
-    once : whether a turn is a single call, without a warm-up call
+    once : whether the contender is called only once in each turn, without a warm-up call
     most_rounds : largest number of rounds; None for all rounds
     every_core : whether the contender may use every core, also if the others may not
     """
@@ -169,6 +169,6 @@ def installed(*names: str) -> bool:
 
 
 def of(group: str, *, extra: bool = False, without: tuple[str, ...] = ()) -> list[Contender]:
-    """The contenders of a group that take part: all but those in ``without`` and, if not ``extra``, the slow ones."""
+    """The contenders of a group, except those in ``without`` and, unless ``extra``, the slow contenders."""
     found = [c for c in GROUPS[group][1] if installed(*c.libraries) and c.name not in without]
     return [c for c in found if extra or not c.extra]

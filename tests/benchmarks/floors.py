@@ -1,6 +1,6 @@
-"""The parts that every step needs, timed alone: matrix products, normal samples, one pass over the parameters.
+"""Times of the parts that every step needs: matrix products, normal samples, one pass over the parameters.
 
-It also times one large square product, from which `arithmetic` computes the rate of the machine.
+This module also times one large square product. `arithmetic` computes the rate of the machine from it.
 """
 
 from collections.abc import Callable
@@ -30,9 +30,9 @@ def positions(shapes: list[Layer], tiny: bool) -> list[int]:
 def products(problem: str, tiny: bool, *, backward: bool) -> Callable[[], None]:
     """The matrix products of one step on arrays already in memory: forward, weights' directions, and backward products.
 
-    With ``backward``, the backward products are W^T dz for every layer but the first (BP, DP-SGD). Without it, they are
-    B e (DFA). For a convolution, we multiply patches that are already arranged in columns, one product for each
-    example.
+    With ``backward``, the backward products are W^T dz for every layer but the first (BP, DP-SGD). Without
+    ``backward``, they are B e (DFA). For a convolution, we multiply patches that are already arranged in columns, one
+    product for each example.
     """
     m, rng, work = problems.batch(tiny, problem), np.random.default_rng(1), []
     shapes = problems.layers(problem, tiny)

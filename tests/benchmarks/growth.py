@@ -1,4 +1,4 @@
-"""How cost grows, for `scaling`: steps and runs of many sizes in one process, each labelled "axis value"."""
+"""Contenders for `scaling`: steps and runs of many sizes, each labelled "axis value", such as "width 64"."""
 
 import itertools
 import os
@@ -28,7 +28,7 @@ AXES = {
     "jobs": (1, 2),
 }
 TINY = {"width": (8, 16), "depth": (2, 3), "K": (2, 4), "records": (10, 20), "jobs": (1,)}
-CELLS = 4  # runs that the processes share
+CELLS = 4  # number of runs that the worker processes divide among themselves
 
 
 def _axes(tiny: bool) -> dict[str, tuple[int, ...]]:
@@ -131,7 +131,10 @@ def _small(tiny: bool) -> dict[str, Any]:
 
 
 def jobs(folder: str, *, tiny: bool, threads: int) -> Built:
-    """Cells of one thread each, shared by processes that already run, as with `nfa reproduce --jobs`."""
+    """CELLS runs of one thread each.
+
+    Worker processes that already exist divide these runs, as with `nfa reproduce --jobs`.
+    """
     number, place = itertools.count(), tempfile.mkdtemp(dir=folder)
 
     def shared(workers: int) -> Callable[[], None]:

@@ -1,4 +1,4 @@
-"""Our contenders: steps and epochs as `nfa train` runs them, with everything that the settings of a run bind."""
+"""Contenders of nfa: steps and epochs as `nfa train` runs them, with the kernels that the settings choose."""
 
 import itertools
 import tempfile
@@ -30,7 +30,7 @@ RULES: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def settings(folder: str, problem: str, rule: str, *, tiny: bool, threads: int, epoch=False, **more) -> Settings:
-    """The settings of a run of one of RULES; ``more`` has further settings."""
+    """The settings of a run with a rule of RULES; ``more`` has further settings."""
     name, own = RULES[rule]
     dataset = name_of_data(folder, problem, tiny=tiny, epoch=epoch)
     m = batch(tiny, problem)
@@ -54,7 +54,7 @@ def settings(folder: str, problem: str, rule: str, *, tiny: bool, threads: int, 
 
 
 def stepping(chosen: Settings):
-    """A function that runs one whole step of the run, with data and noise, and the parts of the run."""
+    """A function that runs one whole step of a run, including data and noise, and the `Parts` of this run."""
     parts = prepare(chosen)
     steps = parts.train()
 
@@ -75,8 +75,9 @@ def step(folder: str, *, problem: str, rule: str, tiny: bool, threads: int, size
 def epoch(folder: str, *, problem: str, rule: str, tiny: bool, threads: int, **more) -> Built:
     """One epoch of `nfa train` in a running process: read and prepare the data, train, measure, write the record.
 
-    The step returns the seconds of training alone, as the record has them. The contender also reports the seconds of
-    ``reading`` the data, and ``looked_at``, the number of records on which the network is measured at the end.
+    The timed function returns the seconds of training alone, as in the record of the run. The contender also reports
+    ``reading``, the seconds for reading the data. ``looked_at`` is the number of records on which loss and accuracy are
+    measured at the end.
     """
     chosen = settings(folder, problem, rule, tiny=tiny, threads=threads, epoch=True, **more)
     if problem == "ulr" and not tiny and chosen.dataset != WHOLE["ulr"]:
@@ -90,7 +91,7 @@ def epoch(folder: str, *, problem: str, rule: str, tiny: bool, threads: int, **m
         told.update(kernels=record["kernels"], steps=record["steps"], records=record["data"]["train"])
         return {"training": record["timing"]["seconds"]}
 
-    if not tiny:  # measure what the contender reports, before the first turn
+    if not tiny:  # measure the values in the contender's report before the first turn
         began = time.perf_counter()
         images = data.load(chosen.dataset)
         told["reading"] = time.perf_counter() - began
@@ -102,10 +103,10 @@ def epoch(folder: str, *, problem: str, rule: str, tiny: bool, threads: int, **m
 
 
 def first_use(folder: str, *, problem: str, rule: str, small: bool, tiny: bool, threads: int) -> Built:
-    """Additional seconds of a run's preparation and first step in this process, compared with the second time.
+    """Seconds that a run's preparation and first step take more at the first time in a process than at the second time.
 
-    These seconds are the import of numba and the compilation of each kernel at its first use. Start a new process for
-    each measurement, also if ``tiny``. The sizes are those of a real step, unless ``small``.
+    The difference is the time to import numba and to compile each kernel at its first use. Start a new process for each
+    measurement, also if ``tiny``. The sizes are those of a real step, unless ``small``.
     """
     seconds = []
     for _ in range(2):

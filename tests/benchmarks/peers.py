@@ -1,8 +1,8 @@
-"""The same steps and epochs in other libraries: PyTorch without privacy, Opacus, JAX. Nothing of nfa is imported.
+"""Steps and epochs of the same tasks in other libraries: PyTorch without privacy, Opacus, JAX.
 
-A peer has two functions. ``step()`` is one whole training step on a batch drawn from records in memory. ``direction(x,
-labels)`` is the direction that the peer would subtract at the first weights, without noise, as arrays in the order
-W[1], b[1], W[2], ...
+No module of nfa is imported. A peer has two functions. ``step()`` is one whole training step on a batch drawn from
+records in memory. ``direction(x, labels)`` is the direction that the peer would subtract at the first weights, without
+noise, as arrays in the order W[1], b[1], W[2], ...
 """
 
 import importlib
@@ -102,7 +102,7 @@ def torch_bp(task: Task) -> Peer:
 
 def _opacus(task: Task, ghost: bool) -> Peer:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Opacus warns about its own imports
+        warnings.simplefilter("ignore")  # Opacus's own imports cause warnings
         import torch
         from opacus.grad_sample import GradSampleModule, GradSampleModuleFastGradientClipping
         from opacus.optimizers import DPOptimizer, DPOptimizerFastGradientClipping
@@ -194,7 +194,7 @@ def _jax(task: Task, private: bool) -> Peer:
     p = [(jnp.asarray(W), jnp.asarray(b)) for W, b in task.weights]
 
     def steps(x, labels) -> Callable:
-        n = problems.whole_batches(len(x), task.batch)  # a shorter batch would be compiled once more
+        n = problems.whole_batches(len(x), task.batch)  # JAX would compile the step again for a smaller batch
         batches = problems.permuted(n, task.batch, np.random.default_rng(0).permutation)
         x, labels = jnp.asarray(x), jnp.asarray(labels)
         state = {"p": p, "memory": jax.tree.map(jnp.zeros_like, p), "key": jax.random.key(0)}
@@ -239,7 +239,7 @@ def task(problem: str, tiny: bool) -> Task:
 
 
 def _use(name: str, threads: int) -> dict[str, Any]:
-    """Set the number of torch's threads, and report what torch runs on."""
+    """Set the number of torch's threads, and report this number and torch's instruction set."""
     if name.startswith("jax"):
         return {}
     torch = importlib.import_module("torch")
@@ -248,7 +248,7 @@ def _use(name: str, threads: int) -> dict[str, Any]:
 
 
 def step(folder: str, *, name: str, problem: str, tiny: bool, threads: int) -> Built:
-    """One training step of a peer. Its batch is drawn from the same records as in our steps."""
+    """One training step of a peer. The peer draws its batch from the records that our steps also use."""
     told = _use(name, threads)
     data = problems.name_of_data(folder, problem, tiny=tiny)
     x, labels, *_ = problems.records(folder, data, flat=problem == "mlp")
@@ -281,7 +281,7 @@ def growth(folder: str, *, name: str, tiny: bool, threads: int) -> Built:
 
 
 def epoch(folder: str, *, name: str, problem: str, tiny: bool, threads: int) -> Built:
-    """One epoch in torch with what `nfa train` also does: read and scale data, write loss and accuracy to a file."""
+    """One epoch in torch. Like `nfa train`, it reads and scales the data, and writes loss and accuracy to a file."""
     import torch
 
     told = _use(name, threads)

@@ -1,4 +1,4 @@
-"""The pictures of a run: bars of our code, peers and floors in units of torch's step, and the growth of the cost."""
+"""Pictures of a benchmark run: bars of nfa, peers and floors in units of torch's step, and growth of the cost."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,8 +9,8 @@ from .contenders import ANY
 
 BASE = "torch bp"
 COLOURS = {"ours": "#1f77b4", "peer": "#b0b0b0", "floor": "#e0a030"}
-HATCHES = ("", "///")  # for the first core type and the others
-OF_PEERS = ("torch bp", "opacus ghost")  # their growth is drawn with dashed lines
+HATCHES = ("", "///")  # hatches of the bars for the first core type and for the other core types
+OF_PEERS = ("torch bp", "opacus ghost")  # peers whose growth is drawn with dashed lines
 LABELS = {
     "width": "width n of every layer",
     "depth": "depth L",

@@ -1,4 +1,4 @@
-"""Parts of a step, alone: noise, clips and projections as a run's settings bind them, next to plain NumPy."""
+"""Times of single parts of a step: noise, clips and projections with the kernels of a run, and in plain NumPy."""
 
 from collections.abc import Callable
 from functools import partial
@@ -13,12 +13,13 @@ from nfa.experiments.prepare import prepare
 from .own import settings
 from .problem import Built
 
-SIZES = ((256, 784), (256, 512), (256, 10), (64, 12_544))  # shapes that the papers' networks clip, one example per row
+# shapes of the arrays that the papers' networks clip; each row is one example
+SIZES = ((256, 784), (256, 512), (256, 10), (64, 12_544))
 TINY_SIZES = ((4, 20), (3, 7))
 
 
 def _given(folder: str, rule: str, how: dict[str, Any], **more: Any) -> tuple[dict[str, Any], Any]:
-    """The keyword arguments that a run's settings give to a rule, and the run's streams."""
+    """The keyword arguments that a run passes to its rule, and the random streams of the run."""
     parts = prepare(settings(folder, "mlp", rule, **how, **more))
     return parts.rule.keywords, parts.streams
 
@@ -42,7 +43,7 @@ def noise(folder: str, *, tiny: bool, threads: int, secure: bool = False, kernel
 
 
 def _silent(step: Callable) -> Callable[[], None]:
-    """The step without its return value."""
+    """A step that ignores the return value of ``step``."""
 
     def one() -> None:
         step()
@@ -78,7 +79,7 @@ def _errors(m: int, n_in: int, nonzero: int) -> np.ndarray:
 def never_stored(folder: str, *, tiny: bool, threads: int, kernels: bool = True) -> Built:
     """Projections of 32 errors of size 10 to 200,000 outputs, and of 8 errors of size 5,000 to 2,000 outputs.
 
-    In the second case, either all entries of an error are not 0, or only 20 of them.
+    The errors of size 5,000 have either 5,000 or 20 entries that are not 0.
     """
     from nfa.feedback.never_stored import Unstored
     from nfa.kernels import projection

@@ -16,14 +16,14 @@ SMALL, TINY = "fashion-mnist-small", "tiny"
 WHOLE = {"mlp": "fashion-mnist", "cnn": SMALL, "ulr": "mnist"}
 ARRAYS = ("x_train", "y_train", "x_test", "y_test")
 BATCH = {"mlp": 256, "cnn": 64, "ulr": 500}
-# `growth` uses these batch sizes of the MLP and these numbers of threads, for our code and for the peers. All numbers
-# of threads have the same batch size.
+# `growth` uses these batch sizes of the MLP and these numbers of threads, for our code and for the peers. When the
+# number of threads varies, the batch size is SHARED_BATCH.
 BATCHES, THREADS, SHARED_BATCH = (64, 128, 256, 512, 1024, 2048, 4096, 8192), (1, 2, 4, 8, 16), 4096
 TINY_BATCHES, TINY_SHARED_BATCH = (4, 8), 8
 
 
 class Built(NamedTuple):
-    """The result of building a contender: its steps by label, and what the contender reports."""
+    """The result of building a contender: its steps by label, and the values that it reports."""
 
     steps: dict[str, Callable[[], dict[str, float] | None]]
     told: dict[str, Any]

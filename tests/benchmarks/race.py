@@ -1,4 +1,7 @@
-"""The rounds: every contender has its own process and sleeps except in its turn. Each round has another order."""
+"""Rounds of a race.
+
+Every contender has its own process, which sleeps except in its turn. Each round has another order.
+"""
 
 import contextlib
 import json
@@ -20,19 +23,19 @@ from .contenders import ANY, Contender
 
 PAUSE = 0.05  # seconds between two turns, in which the threads of the last contender become idle
 LEAST = 0.15  # smallest total of the seconds of a contender's calls in one round
-# A process keeps the memory that it frees. Our code asks the C library for this. These variables ask for it in the
-# peers.
+# All timed processes keep the memory that they free. Our code sets this in the C library. In the processes of peers,
+# these variables set it.
 KEEP_MEMORY = {"MALLOC_TRIM_THRESHOLD_": str(1 << 28), "MALLOC_MMAP_THRESHOLD_": str(1 << 25)}
 CORE_TYPES = {"AVX2": "Haswell", "AVX-512": "SkylakeX"}  # OpenBLAS's name for a core that has these instructions
 ENVIRONMENT = "environment"  # the core type that the environment sets, or that OpenBLAS detects
 
 
 class Lost(RuntimeError):
-    """Raised if a contender's process ends before it is asked to."""
+    """Raised if a contender's process ends although nobody has ended it."""
 
 
 def core_types(asked: Sequence[str] | None) -> tuple[list[str], dict[str, str]]:
-    """The requested core types that this processor has, by default all, and why the others are left out.
+    """The requested core types (by default all) that this processor has, and the reason for each type that is left out.
 
     Raises ValueError for an unknown name.
     """
@@ -85,7 +88,7 @@ class Contestant:
             text=True,
             bufsize=1,
             env=self._environment(core, threads),
-            start_new_session=True,  # we handle Ctrl-C ourselves
+            start_new_session=True,  # so that Ctrl-C does not reach this process
         )
         _alive.append(self)
         if _ending.is_set():  # `end` may have missed this new process in the list
@@ -109,7 +112,7 @@ class Contestant:
             try:
                 self.process.stdin.write(json.dumps(question) + "\n")
                 answer = self.process.stdout.readline()
-            except (BrokenPipeError, ValueError):  # ValueError: it was ended before the first message
+            except (BrokenPipeError, ValueError):  # ValueError: the process was ended before the first message
                 answer = ""
             found = json.loads(answer) if answer else {"failed": ""}
             if "failed" in found:
@@ -134,13 +137,13 @@ class Contestant:
                 os.killpg(self.process.pid, signal.SIGKILL)
         self.process.kill()
         with self._speaking:
-            if not self._errors.closed:  # another thread may have ended it meanwhile
+            if not self._errors.closed:  # another thread may have ended this process meanwhile
                 with self.process, self._errors, contextlib.suppress(BrokenPipeError):
                     self.process.stdin.close()
 
 
 def start(contenders: Sequence[Contender], cores: Sequence[str], tell: Callable[[str], None], **how: Any) -> dict:
-    """Start the processes, as many at a time as there are threads: {(name, core type): Contestant}.
+    """Start the processes, at most ``threads`` at a time: {(name, core type): Contestant}.
 
     If the core type makes no difference to a contender, its core type is `contenders.ANY`. ``how`` contains the other
     arguments of `Contestant`.
@@ -194,12 +197,13 @@ def race(
     tiny : whether to use sizes so small that the times mean nothing
     threads : number of threads of every library
     tell : function that is called with a line of progress
-    bound : number of cores that a process may use at most; None for all. A contender may ask for all
+    bound : largest number of cores of a process; None for all cores. A contender may set ``every_core`` to use all
+    cores
 
     Notes
     -----
     "others" is the largest processor time of the waiting processes in a turn, as a share of the turn's time. It is 0 if
-    all of them slept.
+    all waiting processes slept.
     """
     least = 0.0 if tiny else LEAST
     how = {"folder": folder, "tiny": tiny, "threads": threads, "least": least, "bound": bound}

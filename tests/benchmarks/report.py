@@ -1,4 +1,4 @@
-"""The whole run: race the groups, measure growth, judge the targets, print, and write JSON and pictures."""
+"""A whole benchmark run: race the groups, measure growth, judge the targets, print, and write JSON and pictures."""
 
 import json
 import os
@@ -14,13 +14,13 @@ from . import arithmetic, contenders, pictures, race, scaling, start, targets, t
 from .contenders import Contender
 
 PARTS = (*contenders.GROUPS, "start")
-_CORES = {"growth": {"threads": 1}}  # small sizes use one core and large ones several, which would change the exponent
-EXTRA = ("growth",)  # measured only if everything, or this part, is requested
+_CORES = {"growth": {"threads": 1}}  # otherwise only large sizes would use several cores, and the exponent would change
+EXTRA = ("growth",)  # parts that are measured only if all parts or this part are requested
 ALIASES = {"scaling": "growth", "normals": "noise"}
 
 
 class Progress:
-    """Progress: the current part, the number of parts left and the time so far.
+    """Display of progress: the current part, the number of remaining parts and the time since the start.
 
     A terminal shows one line, which is updated. Without a terminal, each part has a line.
 
@@ -64,7 +64,10 @@ class Progress:
 
 
 def machine(threads: int) -> dict[str, Any]:
-    """The properties that the times depend on, except the code and what a contender reports about its process."""
+    """The properties of the machine that the times depend on.
+
+    Contenders report the properties of their own processes.
+    """
     return {
         "python": platform.python_version(),
         "platform": platform.platform(),
@@ -178,12 +181,12 @@ def _export(folder: Path, tiny: bool, threads: int) -> None:
     build = Contender("data", "own:export", {"names": names}, once=True)
     try:
         race.Contestant(build, race.ENVIRONMENT, folder, tiny=True, threads=threads, least=0.0)
-    finally:  # before the folder is removed
+    finally:  # ends the processes before the folder is removed
         race.end()
 
 
 def _write(document: dict[str, Any], path: Path) -> Path:
-    """Replace the record in one operation, so a reader always sees a whole record, the old one or the new one."""
+    """Replace the record of benchmarks in one operation, so that a reader never sees a part of the record."""
     part = path.with_suffix(".json.part")
     part.write_text(json.dumps(document, indent=1) + "\n")
     part.replace(path)

@@ -1,6 +1,6 @@
-"""How cost grows with width, depth, batch size, threads, K, records and jobs: exponents with intervals.
+"""Growth of the cost with width, depth, batch size, threads, K, records and jobs: exponents with intervals.
 
-The times are those of the group `growth`.
+We fit the exponents to the times of the group `growth`.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,10 @@ def exponent(values: Sequence[float], seconds: np.ndarray) -> np.ndarray:
 
 
 def fitted(values: Sequence[float], rounds: np.ndarray) -> dict[str, Any]:
-    """Exponent, its interval and the median seconds, from the seconds (rounds, n) for n values. See HOW."""
+    """Exponent, its interval and the median seconds, from the seconds (rounds, n) for n values.
+
+    HOW describes the interval.
+    """
     rng = np.random.default_rng(0)
     again = rng.integers(0, len(rounds), (DRAWS, len(rounds)))
     slopes = exponent(values, np.median(rounds[again], axis=1))  # (DRAWS,)

@@ -1,4 +1,7 @@
-"""Times of what happens once per process. Each is measured in new processes, without a race and without warm-up."""
+"""Times of work that a process does only once, such as imports.
+
+We measure each time in new processes without warm-up.
+"""
 
 import subprocess
 import sys
@@ -19,7 +22,10 @@ TRAIN = "train --rule dp_dfa --set sigma=0.01 --set tau_e=0.1 --set tau_h=1 --ba
 
 
 def python(folder: str, *, tiny: bool, threads: int, arguments: list[str], printed: bool) -> Built:
-    """Start Python with these arguments, and return the seconds it took or, if ``printed``, the seconds it prints."""
+    """Start Python with these arguments.
+
+    Return the seconds that Python took or, if ``printed``, the seconds that it prints.
+    """
     began = time.perf_counter()
     command = [sys.executable, *arguments]
     done = subprocess.run(command, capture_output=True, check=True, text=True, stdin=subprocess.DEVNULL)
@@ -36,7 +42,7 @@ def measure(
     tell: Callable[[str], None],
     bound: int | None = None,
 ) -> dict:
-    """Measure a group in the form of `race.race`. Each contender has the label "once" and a few rounds at most."""
+    """Measure the group "start", and return times in the form of `race.race`. Each contender has the label "once"."""
 
     def told(build: str, kind: str, with_core: str, options: dict[str, Any]) -> dict[str, Any]:
         one = Contender("start", build, options, kind=kind, once=True)
@@ -46,8 +52,8 @@ def measure(
             end()
 
     def seconds(arguments: list[str], printed: bool = False) -> float:
-        # A worker starts this command. If the present process ends, the worker ends, and also ends the processes that
-        # it started.
+        # A worker starts this command, because a worker ends with the present process, and ends the processes that it
+        # started.
         return told("start:python", "command", ENVIRONMENT, {"arguments": arguments, "printed": printed})["seconds"]
 
     def imported() -> float:

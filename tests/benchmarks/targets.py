@@ -1,4 +1,4 @@
-"""The targets, as data: ratios of two contenders of one run, seconds, memory, and the share of time the cores work."""
+"""The targets, as data: ratios of the times of two contenders, seconds, memory, and busy cores."""
 
 import statistics
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ Groups = Mapping[str, Mapping[str, Any]]
 
 
 class Target(NamedTuple):
-    """``ours`` may take at most ``bound`` times as long as ``other``.
+    """A target: ``ours`` may take at most ``bound`` times as long as ``other``.
 
     Without ``other``, ``bound`` is a number of seconds or megabytes.
 
@@ -23,10 +23,10 @@ class Target(NamedTuple):
     ----------
     what : the target in words
     ours, other : group, contender and label
-    bound : the largest value that reaches the target; for BUSY, the smallest
-    before : the value in a fair measurement before steps were split by examples; "" if there is none
-    times : number of calls of ours to compare. STEPS: one call of ours is compared with as many calls of the other as
-        ours reports steps
+    bound : the largest value that reaches the target; for BUSY, the smallest value that reaches it
+    before : the value with steps that were not split by examples, in a fair measurement; "" if there is no such value
+    times : number of calls of ``ours`` that we compare with one call of ``other``. STEPS: we compare one call of
+    ``ours`` with as many calls of ``other`` as ``ours`` reports steps
     measured : SECONDS; MEGABYTES, of 10^6 bytes, from `timing.bytes_of`; or BUSY, from `timing.busy`
     """
 
@@ -120,7 +120,7 @@ TARGETS = [
 
 
 def find(groups: Groups, place: Place, core: str) -> tuple[dict[str, Any], list[float]] | None:
-    """What a contender reports, and the seconds of one of its labels, with a core type; None if not measured."""
+    """A contender's report, and the seconds of one of its labels, with a core type; None if they were not measured."""
     group, name, label = place
     by_core = groups.get(group, {}).get("contenders", {}).get(name, {})
     about = by_core.get(core) or by_core.get(ANY)
@@ -129,18 +129,18 @@ def find(groups: Groups, place: Place, core: str) -> tuple[dict[str, Any], list[
 
 
 def seconds_of(groups: Groups, place: Place, core: str) -> float | None:
-    """The median seconds of a label; None if not measured."""
+    """The median seconds of a label; None if they were not measured."""
     found = find(groups, place, core)
     return statistics.median(found[1]) if found else None
 
 
 def judge(groups: Groups, cores: list[str]) -> list[dict[str, Any]]:
-    """Each target for each core type: its value, its spread, and whether it is reached; None if not measured."""
+    """Value and spread of each target for each core type, and whether it is reached; None if it was not measured."""
     rows = []
     for target in TARGETS:
         for core in cores:
             if core != cores[0] and _the_same(groups, target, cores[0], core):
-                continue  # the core type makes no difference
+                continue  # the time does not depend on the core type
             row: dict[str, Any] = {
                 "what": target.what,
                 "core": core,

@@ -1,4 +1,4 @@
-"""Tests of the benchmarks at tiny size: the timed code computes the same directions. No test asserts a time."""
+"""Tests of the benchmarks at tiny size: peers compute the same directions as our rules. No test asserts a time."""
 
 import contextlib
 import importlib
@@ -46,7 +46,7 @@ OURS = {
 def test_whatever_is_timed_of_ours_takes_a_step(folder, name):
     """Each of our timed steps can be built and run.
 
-    ULR's tiny network and what starts a process have other tests.
+    Other tests cover ULR's tiny network and the contenders that start a process.
     """
     module, _, build = OURS[name].build.partition(":")
     built = getattr(importlib.import_module(f"tests.benchmarks.{module}"), build)(
@@ -95,7 +95,7 @@ def test_peers_compute_our_directions(folder, problem, library):
         for rule in ("bp", "dp_sgd")
     }
     norms = [math.sqrt(sum(float(np.square(p).sum()) for p in mine[key])) for key in ("bp", "dp_sgd")]
-    assert norms[1] < 0.9 * norms[0]  # so the clip has an effect
+    assert norms[1] < 0.9 * norms[0]  # so that the clip has an effect
     pytest.importorskip(library, reason=f"{library} is not installed: make bench installs it")
     compared = set()
     for contender in contenders.of(problem, extra=True):
@@ -110,7 +110,10 @@ def test_peers_compute_our_directions(folder, problem, library):
 
 @pytest.mark.parametrize("problem", ["mlp", "cnn"])
 def test_peers_read_the_records_that_a_run_reads(folder, problem):
-    """The peers read the records of a run, up to 1e-5. To standardise them, a run sums the pixels in another order."""
+    """The records of the peers agree with those of a run to 1e-5.
+
+    To standardise them, a run sums the pixels in another order.
+    """
     from nfa.experiments.prepare import prepare
     from tests.benchmarks import own
 
@@ -141,9 +144,10 @@ def test_our_step_is_that_of_a_run(folder, rule, tmp_path):
 
 
 def test_the_floors_are_products_of_the_step_s_size(monkeypatch):
-    """The counted operations of the floors are those of a step.
+    """The products of the floors have as many operations as the products of a step.
 
-    A product of (a, b) and (b, c) has 2 a b c operations. BP uses each weight three times per example, and W[1] twice.
+    A product of (a, b) and (b, c) has 2 a b c operations. BP uses each weight matrix in three products per example, but
+    W[1] in only two.
     """
     from tests.benchmarks import floors
 
@@ -183,7 +187,7 @@ def test_each_contender_has_a_process_that_sleeps(folder):
         before = timing.worked(pids[0])
         assert made[0].round(["step"])["step"]["wall"] > 0
         assert made[0].about["environment"]["versions"]["numpy"] == np.__version__
-        if before:  # if the system reports this
+        if before:  # 0 if the system does not report the processor time
             time.sleep(0.2)
             asleep = timing.worked(pids[0])
             assert asleep > before
@@ -208,7 +212,7 @@ def test_no_library_of_a_peer_is_in_our_process(folder):
 @pytest.mark.slow
 @pytest.mark.peers
 def test_nothing_of_ours_is_in_the_process_of_a_peer(folder):
-    """The process of a peer imports none of our modules and no other peer."""
+    """The process of a peer imports no module of nfa and no other peer."""
     pytest.importorskip("torch", reason="torch is not installed: make bench installs it")
     try:
         found = contestant(folder, next(c for c in contenders.of("mlp") if c.name == "torch bp")).about
@@ -270,7 +274,7 @@ def processes_of(mark):
     """The processes that have a variable of this name in their environment, without zombies."""
     found = set()
     for folder in Path("/proc").iterdir():
-        with contextlib.suppress(OSError):  # the process has ended, or belongs to somebody else
+        with contextlib.suppress(OSError):  # a process may have ended or belong to another user
             if folder.name.isdigit() and mark.encode() in (folder / "environ").read_bytes():
                 found.add(int(folder.name))
     return found
@@ -289,16 +293,17 @@ def processes_of(mark):
 )
 @pytest.mark.parametrize("part, moment", [("clips", "gets ready"), ("clips", "round 2"), ("start", "first use")])
 def test_whatever_ends_it_no_process_is_left(tmp_path, part, moment, name, code, said):
-    """No process is left after a signal to the bench, which we send when its terminal line shows the given moment.
+    """No process is left after a signal to the bench.
 
-    The bench's folder of data is removed too, unless the signal is SIGKILL.
+    We send the signal when the bench's terminal line shows ``moment``. The bench's folder of data is removed too,
+    unless the signal is SIGKILL.
     """
     mark = f"NFA_TEST_{os.getpid()}_{time.monotonic_ns()}"
     command = [sys.executable, "-m", "tests.benchmarks", "--tiny", "--core-types", "environment", "--only", part]
     command += ["--out", str(tmp_path / "out"), "--rounds", "100000"]
     variables = {**os.environ, mark: "1", "TMPDIR": str(tmp_path)}
     ours, theirs = os.openpty()
-    hung_up = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the caller of the tests may ignore it, as nohup does
+    hung_up = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the caller of the tests may ignore SIGHUP, as nohup does
     how = {"cwd": ROOT, "stderr": theirs, "stdout": subprocess.DEVNULL, "env": variables}
     with subprocess.Popen(command, **how) as process:
         signal.signal(signal.SIGHUP, hung_up)
@@ -337,7 +342,7 @@ def test_core_types_are_those_of_the_processor(monkeypatch):
 
 @pytest.mark.slow
 def test_peaks_see_what_a_step_allocates():
-    """If a step fills 64 MiB anew, the peak shows them to within 16 MiB, although as much memory was freed before."""
+    """If a step fills 64 MiB, the peak rises by 64 MiB (to within 16 MiB), although 64 MiB were freed before."""
     code = """
 import numpy as np
 from nfa.kernels import cores

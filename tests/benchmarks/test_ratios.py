@@ -1,4 +1,4 @@
-"""Results computed from the benchmarks' seconds: ratios compared with targets, exponents with intervals, bars."""
+"""Tests of results from the benchmarks' seconds: ratios compared with targets, exponents with intervals, bars."""
 
 from itertools import pairwise
 
@@ -9,7 +9,7 @@ from tests.benchmarks import arithmetic, pictures, report, scaling, start, targe
 
 
 def test_epochs_count_their_steps():
-    """An epoch is compared with its number of steps: 3 steps of 2 s each, in an epoch of 6.6 s, give the ratio 1.1."""
+    """The ratio of an epoch is its time divided by the time of its steps: 6.6 s / (3 steps of 2 s) = 1.1."""
 
     def told(seconds, **more):
         return {**more, "times": {label: {"wall": seconds} for label in ("step", "epoch")}}
@@ -27,7 +27,7 @@ def test_epochs_count_their_steps():
 def test_memory_and_busy_cores_are_judged():
     """Targets of memory and of busy cores are judged as computed by hand.
 
-    A step takes 21 MB, and at most 20 MB are wanted. In two rounds, two cores are busy for 0.8 and 0.9 of the time.
+    A step takes 21 MB, and the target is at most 20 MB. In two rounds, two cores are busy for 0.8 and 0.9 of the time.
     """
     large = {"threads": 2, "bytes": {"step": 21_000_000}, "times": {"step": {"wall": [1.0]}}}
     busy = {"threads": 2, "times": {"step": {"wall": [1.0, 2.0], "cpu": [1.6, 3.6]}}}
@@ -52,7 +52,7 @@ def test_memory_and_busy_cores_are_judged():
 
 
 def test_growth_tells_the_memory_of_a_step():
-    """The growth over batch sizes includes the memory of a step if it was measured; the picture has a panel for it."""
+    """If the memory of a step was measured, the growth over batch sizes includes it, and the picture has a panel."""
     times = {f"batch {m}": {"wall": [1.0 * m, 1.1 * m]} for m in (64, 128)}
     told = {"bytes": {"batch 64": 2_000_000, "batch 128": 3_000_000}, "times": times}
     group = {"contenders": {"bp": {"AVX2": told}, "torch bp": {"any": {**told, "bytes": {"batch 64": None}}}}}
@@ -67,8 +67,8 @@ def test_growth_is_fitted_with_an_interval():
     """For exact squares, the fitted exponent is 2 with an interval of width 0.
 
     With noise, the 95 % interval contains 2 in most of 300 sets of 9 rounds. The bootstrap of so few rounds gives
-    intervals that are too narrow: here, the interval contained 2 in 80 to 95 % of the sets. If the true share is 80 %,
-    at least 70 % of the 300 sets contain 2, except with probability below 1e-4.
+    intervals that are too narrow: they contained 2 in 80 to 95 % of the sets. If the true share is 80 %, at least 70 %
+    of the 300 sets contain 2, except with probability below 1e-4.
     """
     exact = scaling.fitted([1, 2, 4, 8], np.tile([3.0, 12.0, 48.0, 192.0], (5, 1)))
     assert exact["exponent"] == pytest.approx(2, rel=1e-12)
@@ -92,7 +92,7 @@ def test_bars_are_in_units_of_torch():
 
 
 def test_the_arithmetic_counts_the_products_that_are_timed(monkeypatch):
-    """The MLP's operations are those of the floor's products; a convolution's are those of its definition, by loops."""
+    """`work` counts the operations of the floor's products (MLP) or of the definition of a convolution (CNN)."""
     from tests.benchmarks import floors, problem
 
     counted = []
@@ -136,7 +136,8 @@ def test_what_remains_of_a_target():
     found = {row["what"]: row["arithmetic"] for row in rows}
     beside = found["MLP: BP over JAX, compiled"]
     assert [beside[key] for key in ("floor", "ours", "rest", "least")] == pytest.approx([3e-3, 7e-3, 4e-3, 0.75])
-    assert beside["rate"] == pytest.approx(arithmetic.work("mlp", "dfa")[0] / 2e-3)  # the faster of the two products
+    # rate of the faster products: DFA's
+    assert beside["rate"] == pytest.approx(arithmetic.work("mlp", "dfa")[0] / 2e-3)
     epoch = found["MLP: epoch of bp over its steps"]
     floor = 73e-3 + 1000 * arithmetic.forward("mlp") / beside["rate"]
     assert [epoch[key] for key in ("floor", "rest", "least")] == pytest.approx([floor, 80e-3 - floor, floor / 70e-3])
@@ -152,7 +153,7 @@ def test_growth_is_measured_where_it_is_asked_for():
 
 
 def test_growth_is_timed_on_one_core(monkeypatch, tmp_path):
-    """Growth is timed on one core although two are requested; another part has both cores."""
+    """The part "growth" is timed on one core although two are requested; another part uses both cores."""
     asked = {}
     monkeypatch.setattr(report, "_export", lambda *how: None)
     monkeypatch.setattr(report.race, "race", lambda chosen, cores, **how: asked.update({chosen[0].build: how}) or {})

@@ -28,8 +28,9 @@ def one_round(step: Callable, calls: int, *, warm: bool) -> Timed:
     ----------
     step : function of no argument, returning None or numbers by name
     calls : int >= 1
-    warm : whether untimed calls go before, for WARM seconds. These calls fill the caches and wake the sleeping threads.
-        The system needs this time to move threads that it woke on one core to a core each
+    warm : whether untimed calls for WARM seconds precede the timed calls. The untimed calls fill the caches and wake
+    the sleeping threads. If the system wakes several threads on one core, it needs this time to move each thread to its
+    own core
 
     Returns
     -------
@@ -56,7 +57,10 @@ def summary(times: Sequence[float]) -> dict[str, float]:
 
 
 def ratio(above: Sequence[float], below: Sequence[float]) -> dict[str, float]:
-    """The ratio of two medians, with quartiles of the ratios, round by round if both have the same number of rounds."""
+    """The ratio of two medians.
+
+    If the two lists have equally many rounds, the quartiles are those of the ratios of single rounds.
+    """
     middle = statistics.median(below)
     rounds = [a / b for a, b in zip(above, below, strict=True)] if len(above) == len(below) else None
     spread = summary(rounds or [a / middle for a in above])
@@ -66,7 +70,7 @@ def ratio(above: Sequence[float], below: Sequence[float]) -> dict[str, float]:
 def busy(times: Timed, threads: int) -> dict[str, float] | None:
     """Parallel efficiency, which is processor time / wall time / threads: median and quartiles of the rounds.
 
-    None if no processor time was measured.
+    Return None if no processor time was measured.
     """
     if not times.get("cpu"):
         return None
@@ -84,7 +88,10 @@ def resident(peak: bool = False) -> int | None:
 
 
 def reset_peak() -> None:
-    """Restart the peak of `resident`, and return freed memory if possible, because a step could reuse it unseen."""
+    """Restart the peak of `resident`.
+
+    Return freed memory to the system, because a step that reuses it does not raise the peak.
+    """
     try:
         ctypes.CDLL(None).malloc_trim(0)  # a function of the GNU C library
     except (OSError, AttributeError, TypeError):
@@ -99,8 +106,8 @@ def reset_peak() -> None:
 def bytes_of(step: Callable) -> int | None:
     """Largest increase of this process's bytes during the first two calls of a step.
 
-    Memory that the first call leaves for the second counts, for example the optimizer's memory and buffers that stay
-    allocated. None if the system does not report it.
+    The increase includes memory that the first call leaves for the second, for example the optimizer's memory and
+    buffers. Return None if the system does not report the memory of a process.
     """
     reset_peak()
     before = resident()
@@ -111,7 +118,7 @@ def bytes_of(step: Callable) -> int | None:
 
 
 def worked(pid: int) -> float:
-    """Seconds for which the threads of a process have had a core; 0 if the system does not report it."""
+    """Seconds for which the threads of a process have had a core; 0 if the system does not report these seconds."""
     total, folder = 0, f"/proc/{pid}/task"
     try:
         for thread in os.listdir(folder):

@@ -1,7 +1,7 @@
-"""A contender's own process: it builds the code to be timed, warms up, and sleeps until it is asked for a round.
+"""A contender's own process. It builds the code to be timed, warms up, and sleeps until `race` requests a round.
 
-`race.Contestant` starts this process and communicates with it in lines of JSON. Nothing is imported here before the
-task is known. NumPy is not imported before a command has set how its libraries run. A process of torch imports neither
+`race.Contestant` starts this process and communicates with it in lines of JSON. The process imports no timed library
+before it has read its task, and imports NumPy only after the settings of threads. A process of torch imports neither
 numba nor our code.
 """
 
@@ -18,7 +18,8 @@ import traceback
 from typing import Any
 
 LIBRARIES = ("numpy", "scipy", "numba", "torch", "opacus", "jax", "jaxlib")
-REFUSALS = (ValueError, ImportError, OSError)  # these leave the contender out, with a sentence that gives the reason
+# if a build raises one of these errors, the contender is left out, and the error's message is the reason
+REFUSALS = (ValueError, ImportError, OSError)
 
 
 def main() -> None:
@@ -44,18 +45,20 @@ def main() -> None:
     answers.write(json.dumps({**about, "labels": list(steps)}) + "\n")
     while True:
         found = {}
-        for label in json.loads(lines.get()):  # no code of this process runs until the next line
-            if label not in calls:  # counted in the first turn, when no other process is being prepared
+        for label in json.loads(lines.get()):  # the process sleeps until it reads the next line
+            # we choose the number of calls in the first turn, because no other process is being prepared then
+            if label not in calls:
                 calls[label] = 1 if task["once"] else timing.calls_for(steps[label], task["least"])
             found[label] = timing.one_round(steps[label], calls[label], warm=not task["once"])
         answers.write(json.dumps(found) + "\n")
 
 
 def _listen(lines: queue.SimpleQueue[bytes]) -> None:
-    """Pass on the lines of standard input. When input ends, end this process at once, with the processes it started.
+    """Put the lines of standard input into ``lines``.
 
-    The input ends when the process that started this one ends, for any reason. This thread notices the end also while
-    the main thread is still building.
+    When the input ends, end this process and the processes that it started. The input ends when the process that
+    started this one ends, for any reason. This thread notices the end of the input even while the main thread is still
+    building.
     """
     with open(0, "rb", buffering=0, closefd=False) as asked:
         for line in iter(asked.readline, b""):
@@ -66,7 +69,7 @@ def _listen(lines: queue.SimpleQueue[bytes]) -> None:
 
 
 def prepared(task: dict[str, Any]) -> tuple[dict, dict[str, Any]]:
-    """The steps by label, compiled and warm, and what this process reports.
+    """The steps by label, compiled and warm, and the report of this process.
 
     The tiny steps run first, so that the memory of a step does not include compilation and loading of libraries.
     ``task`` has the keys of `race.Contestant`.

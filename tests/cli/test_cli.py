@@ -1,4 +1,4 @@
-"""The command line as a user sees it: exit codes, one JSON document or one sentence, no files after a mistake."""
+"""Tests of the command line as a user sees it: exit codes, JSON documents, messages, no files after a mistake."""
 
 import ast
 import csv
@@ -35,7 +35,7 @@ from tests.cli.test_schemas import check
 from tests.project.tree import ROOT
 
 TINY = ("--net", "6-4-3", "--batch", "10", "--epochs", "2", "--dataset", "tiny.npz")
-# A rule that follows the file `todo`, a list of [step, action]. It raises an error, or sends a signal to its own
+# A rule that reads [step, action] from the file `todo`. At this step, it raises an error or sends a signal to its own
 # process.
 OWN_RULE = """
 import json, os, pathlib
@@ -110,7 +110,7 @@ def files(folder):
 
 
 def one_sentence(text):
-    """The only line of standard error, without the program's name."""
+    """The message on standard error, which must be one line, without the program's name."""
     assert re.fullmatch(r"nfa: [^\n]+\n", text), text
     assert "Traceback" not in text
     return text.removeprefix("nfa: ").rstrip()
@@ -124,7 +124,7 @@ def without_timing(record):
 
 
 def spoil(folder, **change):
-    """A copy of the tiny data set with one array changed in one place."""
+    """Write a copy of the tiny data set in which each named array has another value at one place."""
     changed = arrays()
     for name, (place, value) in change.items():
         changed[name] = changed[name].copy()
@@ -155,7 +155,7 @@ SPOILT = ("train", *TINY, "--dataset", "spoilt.npz")
 NOISY = ("train", *TINY, "--rule", "pdfa")
 LIGHT = ("train", *TINY, "--rule", "tdfa", "--set", "t=0.15")
 WRONG = [
-    # arguments, sentence, and what prepares the folder
+    # arguments, expected sentence, and a function that prepares the folder
     (("train", *TINY, "--rule", "bpp"), "rule must be one of bp, dfa", None),
     (("train", *TINY, "--rule", "nowhere:rule"), "rule 'nowhere:rule' cannot be imported", None),
     (("train", "--dataset", "fashion"), "did you mean fashion-mnist?", None),
@@ -483,7 +483,8 @@ def test_killed_and_resumed_gives_the_record_of_an_uninterrupted_run(process, fo
 
     (folder / "todo").write_text("[2, 9]")
     assert process(*typed, "--out", "parts").returncode == -9
-    left = {"own-rule-seed1.ckpt.npz", "own-rule-seed1.lock"}  # the second is free, because its owner has ended
+    # the lock is free, because the process that held the lock has ended
+    left = {"own-rule-seed1.ckpt.npz", "own-rule-seed1.lock"}
     assert {p.name for p in (folder / "parts").iterdir()} == left
 
     resumed = process(*typed, "--out", "parts")
@@ -512,7 +513,7 @@ def test_weights_that_are_gone_are_not_said_to_be_there(nfa, folder):
 
 
 def test_a_rule_that_was_changed_is_another_run(nfa, folder):
-    """If the file of a user's own rule changes, the run is another run, because results depend most on this file."""
+    """If the file of a user's own rule changes, `nfa train` refuses the folder of the old run."""
     rule = "from nfa.rules.bp import bp\n\ndef mine(net, x, y, *, rng=None):\n    return bp(net, x, y)\n"
     (folder / "changing_rule.py").write_text(rule)
     typed = ("train", *TINY, "--rule", "changing_rule:mine")
@@ -539,7 +540,7 @@ def test_other_settings_get_a_folder_of_their_own(nfa, folder):
 
 @pytest.fixture
 def small_table(folder, monkeypatch):
-    """Table 1 with runs on the tiny data set that take a second."""
+    """Table 1 with runs on the tiny data set. These runs take a second."""
     from nfa.experiments.experiment import Cell
     from nfa.papers.ohana2021.table1 import TABLE1
 
@@ -652,7 +653,7 @@ def test_reproduce_refuses_a_folder_of_training_runs(nfa, folder, small_table):
 
 
 def test_verdicts_of_rows(capsys, small_table):
-    """A row with a comparable number states the allowed difference. The reason of the verdict is below the table."""
+    """Each row of a table has a verdict. The reason for the verdict and the allowed difference are below the table."""
     rows = [
         {"rule": rule, "paper": 88.0, "ours": ours, "sd": None, "n": 1, "difference": ours - 88.0, "verdict": verdict}
         for rule, ours, verdict in (("BP", 88.5, "inside"), ("DFA", 91.0, "outside: 3.00 above"))
@@ -672,13 +673,13 @@ def test_no_digit_is_cut_off_where_a_table_is_wider_than_the_terminal(capsys, mo
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 80
     heads, rows = ([word for line in lines[at::4] for word in line.split()] for at in (0, 2))
-    first = next(iter(values))  # of both tables
+    first = next(iter(values))  # the first column of both tables
     assert heads == [*list(values)[:7], first, *list(values)[7:]]
     assert rows == [f"{values[name]:.4f}" for name in heads]
 
 
 def test_a_terminal_sees_how_far_all_runs_are(capsys, monkeypatch):
-    monkeypatch.setenv("FORCE_COLOR", "1")  # so that rich treats standard error as a terminal
+    monkeypatch.setenv("FORCE_COLOR", "1")  # FORCE_COLOR: rich treats standard error as a terminal
     with ProgressDisplay(runs=4) as progress:
         progress("[a]", 10, 10, {"test_accuracy": 0.5})
         progress("b", 500, 1000, None)
@@ -689,7 +690,7 @@ def test_a_terminal_sees_how_far_all_runs_are(capsys, monkeypatch):
 
 
 def test_plain_lines_of_progress(capsys, monkeypatch):
-    """Plain progress has a first line, lines now and then with the time left, and a last line.
+    """Without a terminal, progress is printed as lines: the first, some with the time left, and the last of a run.
 
     Late messages of a worker are ignored.
     """
@@ -707,7 +708,7 @@ def test_plain_lines_of_progress(capsys, monkeypatch):
     assert capsys.readouterr().err.splitlines() == [
         "a: finished (1 of 2 runs), test accuracy 50.00%",
         "b: at step 100 of 1000",
-        "b: step 200 of 1000, about 3 min left",  # 20 s for 100 steps, so 160 s for the 800 left
+        "b: step 200 of 1000, about 3 min left",  # 20 s for 100 steps, so 160 s for the remaining 800 steps
         "b: finished (2 of 2 runs), test accuracy 62.50%",
     ]
 
@@ -717,8 +718,8 @@ def test_the_demo_itself(process, folder):
     """The demo, a newcomer's first command, gives the committed numbers. It uses real images, four rules and DRTP.
 
     All accuracies are well above the 10 % of guessing. They agree with the committed records within 1.5 points. The
-    tolerance is needed because processors round differently, and some of 1,000 test images are near a border. `.ci/run`
-    has run the demo, and names its folder in NFA_DEMO.
+    tolerance is needed because processors round differently, and some of 1,000 test images are near the border between
+    two classes. `.ci/run` runs the demo before the tests, and sets NFA_DEMO to its folder.
     """
     if made := os.environ.get("NFA_DEMO"):
         shutil.copytree(made, folder / "runs" / Path(made).name)
@@ -800,7 +801,8 @@ def test_ulr_in_numpy_alone(nfa):
 def test_the_help_of_train_gives_the_defaults_of_the_settings(nfa):
     text = re.sub(r"\n {10,}", " ", nfa("train", "--help")[1])  # joins the wrapped lines
     defaults = dict(re.findall(r"^  --([a-z-]+)[ ,].*\[default: +(.*)\]$", text, re.MULTILINE))
-    defaults = {name: value.replace("- ", "-") for name, value in defaults.items()}  # wrapped at its hyphen
+    # a default that was wrapped at its hyphen
+    defaults = {name: value.replace("- ", "-") for name, value in defaults.items()}
     fields = {"net": "architecture", "n-b": "N_B"}
     said = {fields.get(name, name.replace("-", "_")): value for name, value in defaults.items()}
     meant = {
@@ -825,10 +827,11 @@ def test_the_help_of_train_gives_the_defaults_of_the_settings(nfa):
         "classes": "the labels in the file",
         "test": "the test set in the file",
         "records": "the number in the file",
+        # of a pair such as --kernels and --no-kernels, the help names the default; the settings above are None
         "kernels": "kernels",
         "stored": "stored",
         "tested": "tested",
-    }  # None in the settings, except for the last three: of --kernels and --no-kernels, --stored and so on
+    }
     settings = {name: meant.get(name, str(value)) for name, value in vars(Settings()).items()}
     del said["out"], settings["rule_settings"], settings["data_dir"], settings["secure"]
     said.pop("resume")
@@ -915,7 +918,7 @@ def test_a_terminal_sees_a_bar_with_the_time_left(folder):
         while True:
             try:
                 part = os.read(master, 4096)
-            except OSError:  # Linux reports the closed other end in this way
+            except OSError:  # Linux raises this error if the other end of the terminal is closed
                 break
             if not part:
                 break
@@ -953,13 +956,13 @@ def test_fits_eighty_columns_and_has_no_colour_in_a_pipe(nfa, typed):
 
 
 def test_light_commands_load_no_heavy_library():
-    """`nfa eq` and `nfa --help` import no heavy library, so they take a fifth of a second instead of two seconds."""
+    """`nfa eq` and `nfa --help` import no large library, so they take a fifth of a second instead of two seconds."""
     script = (
         "import sys; from nfa.cli.main import main\n"
         "for typed in (['--help'], ['eq'], ['eq', 'lee2020:eq5'], ['errata']): main(typed)\n"
         "heavy = {'numpy', 'scipy', 'matplotlib', 'numba', 'joblib', 'pooch'}\n"
         "if found := heavy & set(sys.modules): sys.exit(', '.join(sorted(found)))\n"
-        "main(['train', '--help'])\n"  # this lists the samplers, in a tenth of a second
+        "main(['train', '--help'])\n"  # the help lists the samplers, which needs only NumPy
         "sys.exit(', '.join(sorted((heavy - {'numpy'}) & set(sys.modules))) or 0)"
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True)
@@ -970,7 +973,7 @@ def test_light_commands_load_no_heavy_library():
 
 
 def words(text):
-    """The letters of a text, without its line breaks."""
+    """A text without spaces and line breaks."""
     return re.sub(r"\s+", "", text)
 
 
@@ -1008,7 +1011,7 @@ def test_eq_shows_all_that_the_ledger_knows(nfa):
 def test_eq_prints_a_certificate_as_it_stands(nfa, tmp_path):
     """`eq` prints a certificate and nothing else, so you can pipe it into a Python without nfa.
 
-    An alias gives the same output.
+    An alias of the statement gives the same output.
     """
     code, out, err = nfa("eq", "dpulr2024:eq28", "--certificate")
     assert (code, err) == (0, "")
@@ -1023,7 +1026,7 @@ def test_eq_prints_a_certificate_as_it_stands(nfa, tmp_path):
 def test_a_certificate_is_named(command, nfa):
     """`eq` and `errata` name an item's certificate with the command that prints it.
 
-    The output of an item without one does not mention certificates.
+    The output of an item without a certificate does not mention certificates.
     """
     flat = words(nfa(command, "lee2020:sens-total")[1])
     assert words("nfa/papers/lee2020/certificates/sens_total.py") in flat
@@ -1035,7 +1038,7 @@ def test_a_certificate_is_named(command, nfa):
 
 
 def shown_function(out, name):
-    """The lines that `nfa eq` prints for a function, and the function in its file."""
+    """The lines of the function ``name`` in the output of `nfa eq`."""
     start = out.index(f"def {name}(")
     return out[start : out.index("\n\n", start)]
 
@@ -1046,7 +1049,7 @@ def shown_function(out, name):
 def test_eq_shows_code_that_can_be_copied(nfa, id_, entry, checks):
     """`eq` shows code that you can copy. Between `code` and `tests` is the function without its docstring and checks.
 
-    This holds with and without marks.
+    We test a function with a mark of the equation and a function without checks.
     """
     out = nfa("eq", f"lee2020:{id_}")[1]
     (function,) = ast.parse(shown_function(out, entry.partition(":")[2])).body
@@ -1123,7 +1126,7 @@ def test_coverage_counts_every_statement(nfa):
     out = nfa("eq")[1]
     counts = {}
     for name, *row in (line.split() for line in out.splitlines() if line):
-        if row and all(n == "·" or n.isdigit() for n in row):  # columns that do not fit are in a second table
+        if row and all(n == "·" or n.isdigit() for n in row):  # rows of counts continue in a second table
             counts[name] = counts.get(name, []) + row
     for verdict in {item.verdict for item in ledger.items()}:
         expected = sum(item.verdict == verdict for item in ledger.items())
@@ -1147,7 +1150,7 @@ def test_errata_are_what_neither_holds_nor_waits(nfa):
     expected = [i for i in ledger.items() if i.verdict not in ("holds", "ours", "pending", "not-executable")]
     assert sorted(i["id"] for i in found) == sorted(i.id for i in expected)
     assert len(expected) > 2
-    order = list(dict.fromkeys(i["verdict"] for i in found))  # by importance, grouped
+    order = list(dict.fromkeys(i["verdict"] for i in found))  # grouped by verdict, the most important verdict first
     assert order == ["false", "conditional", "differs", "unproven", "conjecture", "ambiguous", "typo"]
     assert len(list(itertools.groupby(found, lambda i: i["verdict"]))) == len(order)
     kinds = [i["kind"] in ("theorem", "proposition", "lemma") for i in found if i["verdict"] == "false"]
@@ -1250,7 +1253,7 @@ def test_every_help_has_an_example_that_parses(nfa, path):
         command = COMMAND
         while hasattr(command, "commands"):
             command = command.commands[arguments.pop(0)]
-        command.make_context(line, arguments)  # raises for an unknown option
+        command.make_context(line, arguments)  # raises an error for an unknown option
         if command.name in ("eq", "errata", "list", "path"):
             assert nfa(*line.split())[0] == 0
     if path and not hasattr(dict(commands(COMMAND))[path], "commands"):
@@ -1303,7 +1306,7 @@ def test_an_option_without_effect_is_refused(words, why, tmp_path, monkeypatch, 
 
 
 def test_each_setting_without_effect_leaves_the_identity_of_the_run():
-    """The settings that `without_effect` names are not part of a run's identity, for any rule."""
+    """Settings without effect are not part of the settings that identify a run, for any rule."""
     for name in names():
         settings = Settings(rule=name, optimizer="adam", sampling="none")
         assert not set(settings.without_effect()) & set(settings.to_json())

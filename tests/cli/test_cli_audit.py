@@ -1,4 +1,4 @@
-"""`nfa audit`, and the audit of ohana2021:prop3-cols: its neighbours, its claim, its output."""
+"""Tests of `nfa audit`, and of the audit of ohana2021:prop3-cols with its neighbours, its claim and its output."""
 
 import json
 import math
@@ -48,7 +48,7 @@ def nfa(tmp_path, monkeypatch, capsys):
 
 @pytest.fixture
 def short(monkeypatch):
-    """The span attack on one batch at one of Table 1's sigmas."""
+    """A short audit: the span attack on one batch with one sigma of Table 1."""
     monkeypatch.setattr(audit_columns, "SIGMAS", (0.2,))
     monkeypatch.setattr(audit_columns, "BATCHES", 1)
 
@@ -57,7 +57,7 @@ def short(monkeypatch):
 
 
 def test_the_batches_are_neighbours_and_meet_every_condition_of_the_claim(pair):
-    """The batches are neighbours and satisfy every condition of the claim: they differ in the first record.
+    """The batches are neighbours, because they differ in the first record, and satisfy every condition of the claim.
 
     Every entry that a layer reads is c or -c, so r is 1.
     """
@@ -88,7 +88,7 @@ def test_the_direction_tells_the_new_record_alone(pair):
 
 @pytest.mark.verifies("ohana2021:prop3-cols")
 def test_the_claim_is_the_formulas_smallest_epsilon():
-    """The claim is the formula's smallest epsilon, by a search over orders.
+    """The claim is the formula's smallest epsilon over all Rényi orders, which the test computes by a search.
 
     The formula is 1808 columns of 2 alpha / (m sigma^2) each, plus log(1/delta) / (alpha - 1).
     """
@@ -106,9 +106,10 @@ def test_the_claim_is_the_formulas_smallest_epsilon():
 @pytest.mark.verifies("ohana2021:prop3-cols")
 @pytest.mark.slow
 def test_the_rule_is_told_apart_without_an_error_whatever_the_claim(pair):
-    """The game distinguishes the data sets without an error, whatever the claim, with 60 runs on each side.
+    """The game distinguishes the data sets without an error, with 60 runs for each.
 
-    The scores of the two data sets differ by many orders of magnitude, so 1,000 runs on each side give a bound above 5.
+    So it refutes any claim below its bound. The scores of the two data sets differ by many orders of magnitude, so
+    1,000 runs on each side give a bound above 5.
     """
     game = play_the_game(pair, AuditOptions(trials=60), claim(SIGMA, 1e-5))
     assert game.refuted
@@ -122,10 +123,10 @@ def test_the_rule_is_told_apart_without_an_error_whatever_the_claim(pair):
 
 @pytest.mark.slow
 def test_what_protects_is_not_refuted(pair, monkeypatch):
-    """What protects the record is not refuted.
+    """The game does not refute two changes that protect the record.
 
-    A change of labels leaves the span unchanged. Noise in every direction hides the span. In both cases, no threshold
-    separates the two data sets, so the bound is 0.
+    If the neighbours differ only in labels, the span is the same for both. If we add noise in every direction, the
+    noise hides the span. In both cases, no threshold separates the two data sets, so the bound is 0.
     """
     labels = replace(pair, x=(pair.x[0], pair.x[0]))
     game = play_the_game(labels, AuditOptions(trials=20), claim(SIGMA, 1e-5))
@@ -278,9 +279,9 @@ def test_the_printed_sensitivity_of_dp_dfa_is_refuted(nfa, name):
 
 @pytest.mark.slow
 def test_dp_dfa_in_words(nfa):
-    """The output for DP-DFA names the readings for which the printed formula holds.
+    """The output for DP-DFA names the readings (interpretations of the paper) for which the printed formula holds.
 
-    It also has the result for the paper's numbers.
+    The output also has the result for the paper's parameters.
     """
     code, out, _ = nfa("audit", "dp_dfa", "--trials", 300)
     assert code == 0
@@ -316,7 +317,7 @@ def test_every_audit_has_its_own_number_of_trials(nfa, monkeypatch):
 def test_as_a_reader_runs_it(nfa, data_home, monkeypatch):
     """The audit as a reader runs it gives a bound of at least 5 at 95 %: Fashion-MNIST, every sigma of Table 1.
 
-    There are 1,000 trials on each side.
+    There are 1,000 trials for each data set.
     """
     monkeypatch.setenv("NFA_DATA_HOME", str(data_home.resolve()))
     code, out, _ = nfa("audit", "ohana2021:prop3-cols", "--json", "--data-dir", data_home.resolve())
@@ -423,7 +424,7 @@ def report(**change):
 
 
 def test_a_report_that_refutes_nothing_and_one_that_is_exact(capsys):
-    """A report that refutes nothing and a report of an exact computation can be printed.
+    """`nfa audit` can print a report that refutes no claim and a report of an exact computation.
 
     The first report has no claim. The second has an infinite bound, from a closed form.
     """
@@ -441,7 +442,7 @@ def test_a_report_that_refutes_nothing_and_one_that_is_exact(capsys):
 
 
 def test_a_long_name_of_a_rule_is_whole_and_the_answer_too(capsys, monkeypatch):
-    """A rule's long name and its numbers are printed whole. In a pipe, they are on one line.
+    """The output has the whole name of a rule and all its numbers. In a pipe, name and numbers are on one line.
 
     If the width is 100 columns, no line is wider, and the numbers are in a table below.
     """

@@ -1,4 +1,4 @@
-"""`nfa epsilon` as a user sees it: the numbers, every refusal, every wrong input, and the output of --explain."""
+"""Tests of `nfa epsilon` as a user sees it: values, refusals, wrong input, and the output of --explain."""
 
 import json
 import math
@@ -61,14 +61,14 @@ def ask(run):
 
 
 def given(sampling, adjacency, *more, rate=("--q", "0.01"), z="2"):
-    """A complete call: 100 steps at delta 1e-5."""
+    """The arguments of a complete call: 100 steps at delta 1e-5."""
     rate = () if sampling == "none" else rate
     typed = ("--sampling", sampling, "--adjacency", adjacency, *rate, "--steps", "100", "--delta", "1e-5")
     return (*typed, *(() if "--target-epsilon" in more else ("--noise-multiplier", z)), *more)
 
 
 def told(err):
-    """The only line of standard error."""
+    """The message on standard error, which must be one line."""
     assert re.fullmatch(r"nfa: [^\n]+\n", err), err
     return err.removeprefix("nfa: ").rstrip()
 
@@ -82,7 +82,7 @@ def flat(text):
 
 @pytest.mark.parametrize(
     ("typed", "value", "order", "bound"),
-    [  # test_accountant.py and test_subsampling.py compute these at 60 digits and by dp-accounting
+    [  # test_accountant.py and test_subsampling.py compute these epsilons with 60 digits and with dp-accounting
         (CAPTION, 4.43868243865, 7, "wbk2019:thm27"),
         ((*CAPTION, "--bound", "wbk2019:thm27"), 4.43868243865, 7, "wbk2019:thm27"),
         ((*CAPTION, "--bound", "lee2020:lem3"), 4.47741380276, None, "lee2020:lem3"),
@@ -113,7 +113,7 @@ def test_rates_and_epochs_are_the_same_settings(ask):
 def test_epochs_are_as_many_steps_as_nfa_train_takes(ask, scheme):
     """`nfa epsilon` takes as many steps in an epoch as `nfa train`, for random records, batch sizes and epochs.
 
-    In some of these sizes, an epoch ends in a smaller batch.
+    For some of these sizes, the last batch of an epoch is smaller.
     """
     rng = np.random.default_rng(8)
     sizes = [(1000, 600, 10), (100, 60, 1), (7, 5, 3), (5, 5, 2)]
@@ -143,7 +143,7 @@ def test_epochs_are_as_many_steps_as_nfa_train_takes(ask, scheme):
 
 
 def test_the_steps_of_an_epoch_of_every_sampler():
-    """For every scheme, with or without a theorem, the class and the run's sampler have the same steps per epoch."""
+    """For every sampling scheme, the scheme's class and the run's sampler have the same number of steps per epoch."""
     x = np.zeros((23, 1))
     for scheme, sampler in SAMPLERS.items():
         options = {name: {"N_B": 3, "tau": 10 / 23}[name] for name in sampler.options}
@@ -153,12 +153,12 @@ def test_the_steps_of_an_epoch_of_every_sampler():
 
 
 def test_an_epoch_costs_one_release(ask):
-    """An epoch counts as one release, also if its last batch is smaller.
+    """An epoch of shuffled batches counts as one release, even if its last batch is smaller.
 
-    15 epochs with batches of 256 of 60,000 are 15 x 235 steps. If these are given as steps, they count as 16 epochs. If
-    the epochs are given, each counts once.
+    15 epochs with batches of 256 of 60,000 records have 15 x 235 steps. If the user gives these steps, they count as 16
+    epochs. If the user gives the epochs, they count as 15 epochs.
     """
-    whole = ask(*given("none", "replace-one"), "--orders", "1.5,2-64")  # 100 uses
+    whole = ask(*given("none", "replace-one"), "--orders", "1.5,2-64")  # each record is used 100 times
     rate = ("--n", "60000", "--batch", "256")
     rest = ("--sampling", "epoch-partition", "--adjacency", "replace-one", *rate, "--noise-multiplier", "2")
     epochs = ask(*rest, "--epochs", "100", "--orders", "1.5,2-64")
@@ -167,9 +167,9 @@ def test_an_epoch_costs_one_release(ask):
 
 
 def test_a_gaussian_release_by_hand(ask):
-    """A Gaussian release has epsilon = rho + 2 sqrt(rho log(1/delta)), rho = T / (2 z^2), at the best of all orders.
+    """T Gaussian releases have epsilon = rho + 2 sqrt(rho log(1/delta)) at the best order, with rho = T / (2 z^2).
 
-    The grid of orders adds at most a relative 2e-4.
+    The epsilon at the best order of the grid is at most a relative 2e-4 larger.
     """
     rho = 10 / (2 * 20**2)
     best = rho + 2 * math.sqrt(rho * math.log(1e5))
@@ -178,7 +178,7 @@ def test_a_gaussian_release_by_hand(ask):
 
 
 def test_laplace_noise_is_pure_privacy_at_most(run):
-    """Laplace noise has at most its pure epsilon. For two releases with scale b = 3 at sensitivity 1, this is 2 / 3.
+    """The epsilon of Laplace noise is at most its epsilon at delta 0: 2 / 3 for two releases with b = 3, sensitivity 1.
 
     The standard deviation is 3 sqrt(2).
     """
@@ -221,15 +221,16 @@ def test_epsilon_is_never_negative_and_falls_with_delta_and_with_the_noise(run):
     by_delta = [count(1, delta) for delta in (1.1e-18, 1.13e-18, 1e-5, 0.1, 0.9, 0.999)]
     assert by_delta == sorted(by_delta, reverse=True)
     assert by_delta[-1] == 0
-    assert by_delta[0] <= by_delta[1] * (1 + 1e-2)  # the two deltas nearly agree
+    # the epsilon at the first delta is at most 1 % larger than the epsilon at the second delta
+    assert by_delta[0] <= by_delta[1] * (1 + 1e-2)
     by_noise = [count(z, 1e-5) for z in (0.01, 0.1, 1, 10)]
     assert by_noise == sorted(set(by_noise), reverse=True)
 
 
 def test_epsilon_is_0_where_the_total_variation_is_below_delta(run):
-    """Epsilon is 0 if the total variation is below delta. One step draws the record with probability q.
+    """Epsilon is 0 if the total variation distance is below delta. A step contains the record with probability q.
 
-    If the record is drawn, the mean of a normal law with standard deviation 1 moves by 1.
+    If the step contains the record, the mean of a normal distribution with standard deviation 1 moves by 1.
     """
     q = 0.00105
     total_variation = q * (2 * stats.norm.cdf(0.5) - 1)
@@ -319,7 +320,8 @@ def test_the_answer_says_all_that_it_depends_on(run):
     code, out, _ = run(*CAPTION, "--noise-multiplier", z, "--delta", "1e-5", "--json")
     assert 3 * (1 - 1e-5) < json.loads(out)["epsilon"] <= 3  # the printed noise satisfies the target
     out = " ".join(run(*CAPTION, "--target-epsilon", "0.999310030712345", "--delta", "1.0000049e-5")[1].split())
-    assert "gives epsilon at most 0.999310030712345 at delta = 1.0000049e-05 " in out  # fewer digits would be too small
+    # with fewer digits, the printed epsilon would be too small
+    assert "gives epsilon at most 0.999310030712345 at delta = 1.0000049e-05 " in out
 
 
 def test_epochs_that_do_not_fit_are_told(run):
@@ -424,7 +426,7 @@ def test_explain_cuts_off_no_number_and_no_id(run, typed):
     out = run(*typed, "--explain")[1]
     explained = json.loads(run(*typed, "--explain", "--json")[1])["explain"]
     assert max(map(len, out.splitlines())) <= 80
-    assert not re.search(r"[^ █░]…", out)  # bars may end in this character
+    assert not re.search(r"[^ █░]…", out)  # only a bar may precede this character
     for row in explained["curve"]:
         for part in ("one_step", "all_uses", "epsilon"):
             assert up(row[part], 5) in out
@@ -433,9 +435,9 @@ def test_explain_cuts_off_no_number_and_no_id(run, typed):
 
 
 def test_the_tight_number_for_batches_without_replacement(ask):
-    """The tight number for batches without replacement is 1.9966, for the caption of 4.43.
+    """The tight epsilon for batches without replacement is 1.9966, for the caption in which lee2020 prints 4.43.
 
-    It is the composition of `proved_epsilon` in test_accounting_statements.py.
+    `proved_epsilon` in test_accounting_statements.py computes this epsilon by composition.
     """
     tight = ask(*EXPLAINED[0], "--explain")["explain"]["tight"]
     assert tight["at_least"] <= 1.9967
@@ -443,9 +445,9 @@ def test_the_tight_number_for_batches_without_replacement(ask):
 
 
 def test_explain_has_the_numbers_of_the_calls_it_stands_for(ask):
-    """--explain prints the numbers of the calls that it summarises, and the curve is T times that of one step.
+    """--explain prints the epsilons of other calls with other options.
 
-    We request each row of the table of settings in a separate call.
+    Its Rényi curve is T times the curve of one step. We request each row of the table of settings in a separate call.
     """
     rate = ("--n", "60000", "--batch", "512")
     explained = ask(*CAPTION, "--noise-multiplier", Z, "--explain")["explain"]
@@ -483,9 +485,9 @@ def test_explain_keeps_conversion_and_bound(ask):
 
 
 def test_the_tight_number_has_the_exact_delta(ask):
-    """The tight number has the exact delta. Five releases with z = 8 are one release with mu = sqrt(5) / 8.
+    """The tight epsilon has the exact delta. Five releases with z = 8 are equivalent to one with mu = sqrt(5) / 8.
 
-    delta = Phi(mu/2 - e/mu) - e^e Phi(-mu/2 - e/mu).
+    Its delta at epsilon e is Phi(mu/2 - e/mu) - e^e Phi(-mu/2 - e/mu).
     """
     e = ask(*EXPLAINED[2], "--explain")["explain"]["tight"]["epsilon"]
     mu = math.sqrt(5) / 8
@@ -593,7 +595,7 @@ GOOD = dict(zip(given("poisson", "add-remove")[::2], given("poisson", "add-remov
 
 
 def changed(**options):
-    """The correct call with options replaced, added, or left out (None). In their names, _ stands for -."""
+    """The correct call with options replaced, added, or left out (None). In the options' names, _ stands for -."""
     call = GOOD | {f"--{name.replace('_', '-')}": value for name, value in options.items()}
     return [word for name, value in call.items() if value is not None for word in (name, value)]
 
@@ -724,14 +726,14 @@ def test_the_page_shows_the_real_output():
 
 
 # ---------------------------------------------------------------- the smallest proved epsilon, and how to choose
-# another one
+# these tests use another noise multiplier
 
 LAPLACE = ("--sampling", "poisson", "--adjacency", "add-remove", "--q", "0.001", "--steps", "1", "--law", "laplace")
 SCALE_1 = ("--noise-multiplier", math.sqrt(2))
 
 
 def test_without_options_the_smallest_that_is_proved(run, ask):
-    """Without options, `nfa epsilon` prints the smallest proved epsilon.
+    """Without options for the accountant, `nfa epsilon` prints the smallest proved epsilon.
 
     We test 1,000 Poisson steps at z = 1.1, and one step of Laplace noise. test_smallest_epsilon.py has the oracles.
     """
@@ -781,7 +783,10 @@ def test_explain_says_what_each_choice_is_worth(run, typed):
 
 
 def test_privacy_losses_by_name(run, ask):
-    """By name, privacy losses give the exact epsilon: ten Gaussian releases, z = 5, are one with z = 5 / sqrt(10)."""
+    """`--accountant pld` gives the exact epsilon.
+
+    Ten Gaussian releases with z = 5 are equivalent to one release with z = 5 / sqrt(10).
+    """
     typed = ("--sampling", "none", "--adjacency", "replace-one", "--steps", "10", "--noise-multiplier", "5")
     answer = ask(*typed, "--accountant", "pld")
     exact = epsilon_gaussian(delta=1e-5, noise_multiplier=5 / math.sqrt(10))

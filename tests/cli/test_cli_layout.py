@@ -1,4 +1,4 @@
-"""You can copy the output: no name, path or command is split over lines, and no line ends in blanks."""
+"""Tests that you can copy the output: no name, path or command is split over lines, and no line ends in blanks."""
 
 import csv
 import json
@@ -26,7 +26,10 @@ TYPED = [
 
 @pytest.fixture
 def printed(monkeypatch, capsys):
-    """The output of a command in a pipe of this width. With None, COLUMNS is not set."""
+    """A function that returns the output of a command in a pipe.
+
+    It sets COLUMNS to the width, unless the width is None.
+    """
 
     def call(typed: str, width: int | None) -> str:
         monkeypatch.delenv("COLUMNS", raising=False)
@@ -39,13 +42,16 @@ def printed(monkeypatch, capsys):
 
 
 def words(text: str) -> list[str]:
-    """Words in alphabetical order without the drawn lines, because a line of a table has several texts."""
+    """The words of a text in alphabetical order, because a line of a table has words of several cells.
+
+    Drawn lines are left out.
+    """
     return sorted(word for word in text.split() if not set(word) <= set("─█░>…"))
 
 
 @pytest.mark.parametrize("typed", TYPED)
 def test_no_word_is_broken_and_no_line_ends_in_blanks(printed, typed):
-    """No word is split and no line ends in blanks, compared with a width at which nothing is split.
+    """No word is split and no line ends in blanks. We compare the words with those of a very wide output.
 
     A table in two parts repeats its first column.
     """
@@ -202,7 +208,7 @@ def test_tables_have_room_in_eighty_columns(printed, typed, tmp_path, monkeypatc
 
 
 def test_an_equal_epsilon_table_has_room_in_eighty_columns(capsys, monkeypatch):
-    """A table at equal epsilon fits into eighty columns, with the rows of the recorded runs."""
+    """A table that compares runs at equal epsilon fits into eighty columns, with the rows of the recorded runs."""
     monkeypatch.setenv("COLUMNS", "80")
     with open(ROOT / "results" / "ours-equal-epsilon-small" / "table.csv", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
@@ -220,9 +226,9 @@ def test_an_equal_epsilon_table_has_room_in_eighty_columns(capsys, monkeypatch):
 
 @pytest.mark.parametrize("name", [name for name in commands.commands() if not name.startswith(commands.LAID_OUT)])
 def test_recorded_answers_can_be_copied(name):
-    """You can copy the recorded output: no blanks at the end of a line, no abbreviated name, no command split.
+    """The recorded output has no blanks at the end of a line, no abbreviated name and no split command.
 
-    No text between backticks is split either.
+    It also has no split text between backticks. So you can copy all of these texts.
     """
     _, _, shown = commands.file_of(name).read_text(encoding="utf-8").partition("\nexit code ")
     for line in shown.splitlines():
@@ -248,7 +254,7 @@ def test_bibtex_of_a_statement_names_the_paper_and_the_verdict(printed):
     assert fields(software)["note"].endswith("lee2020:eq5 (section 3.2, equation (5)), verdict: holds")
 
 
-# Year, arXiv number of the version that we assess, and the note about another version.
+# For each paper: year, arXiv number of the version that we assess, and the note about another version.
 WHERE = {
     "lee2020": ("2020", "2010.03701", None),
     "ohana2021": ("2021", "2106.03645", None),

@@ -1,4 +1,4 @@
-"""`nfa reproduce` with several items does the same as each item alone, in order. A failed item stops no other item."""
+"""Tests that `nfa reproduce` with several items does the same as with each item alone."""
 
 import json
 import os
@@ -21,7 +21,7 @@ from tests.cli.tiny_items import ITEMS
 from tests.experiments.tiny_runs import untimed
 from tests.project.tree import ROOT
 
-pytestmark = pytest.mark.slow  # runs whole items one after another
+pytestmark = pytest.mark.slow  # the tests run whole items one after another
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def results(folder):
 
 
 def finished(err):
-    """The runs that standard error reports as finished."""
+    """The names of the runs that standard error reports as finished."""
     return re.findall(r"^(\S+): finished", err, re.MULTILINE)
 
 
@@ -89,7 +89,8 @@ def test_several_items_are_those_alone_the_shortest_first(nfa, folder):
     assert "3 items: 3 done" in out
     lines = [line.split()[0] for line in out.splitlines() if " done " in line]
     assert lines == ["lee2020:epsilons", "ohana2021:fig2", "ohana2021:table1"]
-    assert finished(err) == ["ohana2021-table1-demo/bp-seed1", "ohana2021-table1-demo/dfa-seed1"]  # common run once
+    # the run that both items use is trained once
+    assert finished(err) == ["ohana2021-table1-demo/bp-seed1", "ohana2021-table1-demo/dfa-seed1"]
     assert "finished (2 of 2 runs)" in err
     assert len(re.findall(r"; about \S+ s left for all runs$", err, re.MULTILINE)) == 2
     for path in (
@@ -135,9 +136,10 @@ def test_without_kernels_alone_and_in_a_list(nfa, folder, monkeypatch):
 
 
 def test_so_many_epochs_alone_and_in_a_list(nfa, folder):
-    """`--epochs` applies alone and in a list, but a computed item has no epochs.
+    """`--epochs` applies to one item and to a list. A computed item trains no network, so it has no epochs.
 
-    Alone or in a list of such items, a computed item is refused. With other items, it is computed.
+    If a call has only computed items, `--epochs` is refused. If other items are in the list, the computed item is
+    computed.
     """
     items = "ohana2021:table1", "ohana2021:fig2", "lee2020:epsilons"
     code, out, err = nfa("reproduce", *items, "--epochs", 1)
@@ -177,9 +179,9 @@ def test_so_many_epochs_alone_and_in_a_list(nfa, folder):
 
 
 def test_only_some_runs_of_a_list(nfa, folder):
-    """`--only` in a list skips items without such a run, and computes computed items.
+    """`--only` in a list skips an item if none of its runs fits. It still computes items that train no network.
 
-    If no item has such a run, nothing starts.
+    If no item has a run that fits, no run starts.
     """
     items = "ohana2021:table1", "ohana2021:fig2", "lee2020:epsilons"
     code, out, _ = nfa("reproduce", *items, "--only", "rule=DFA", "--dry-run")
@@ -301,7 +303,7 @@ def test_a_dry_run_of_a_list_has_the_total_and_writes_nothing(nfa, folder):
     answer = json.loads(nfa("reproduce", "ohana2021", "--scale", "demo", "--dry-run", "--json")[1])
     table, figure = sorted(answer["items"], key=lambda item: -item["runs"])
     assert (table["runs"], table["to_do"], figure["to_do"]) == (2, 2, 1)
-    assert max(table["seconds"], figure["seconds"]) <= answer["seconds"] * 1.001  # common runs are trained once
+    assert max(table["seconds"], figure["seconds"]) <= answer["seconds"] * 1.001  # runs of both items are trained once
     assert answer["seconds"] < table["seconds"] + figure["seconds"]
     assert files(folder) == there
 
@@ -318,7 +320,10 @@ def test_all_and_a_papers_name_stand_for_their_items():
 
 
 def test_the_time_left_is_that_of_all_runs(tmp_path, monkeypatch):
-    """The time left is that of all runs, by hand: 3 runs of 100 s, and half of the first took twice the estimate."""
+    """The time left is the sum over all runs.
+
+    The test has 3 runs of 100 s, and half of the first took twice the estimate.
+    """
     clock = iter([0.0, 100.0])
     monkeypatch.setattr("nfa.cli.long_runs.time.monotonic", lambda: next(clock))
     display = Overall(jobs=1)
@@ -358,14 +363,14 @@ def test_killed_and_run_again_it_is_the_uninterrupted_list(how, code, jobs, fold
     with started(folder, *command, "--out", "again") as child:
         said = ""
         both = {f"ohana2021-table1-demo/{rule}-seed1" for rule in ("bp", "dfa")}
-        while not both <= set(finished(said)):  # from here on, it runs the long item
+        while not both <= set(finished(said)):  # after these two runs, the command runs the long item
             line = child.stderr.readline()
             assert line, said
             said += line
         if how == "SIGTERM":
-            child.send_signal(signal.SIGTERM)  # as a scheduler of jobs sends it
+            child.send_signal(signal.SIGTERM)  # to the process alone, like a job scheduler
         else:
-            os.killpg(child.pid, getattr(signal, how))  # as a terminal sends it: to this process and its workers
+            os.killpg(child.pid, getattr(signal, how))  # to the process and its workers, like a terminal
         out, err = child.communicate(timeout=60)
         assert (child.returncode, out) == (code, "")
         if how != "SIGKILL":

@@ -1,4 +1,7 @@
-"""Numbers in the usual forms mean the same in every option and setting, compared with exact fractions and Python."""
+"""Tests that each usual form of a number has the same value in every option and setting.
+
+The references are exact fractions and Python.
+"""
 
 import inspect
 import json
@@ -12,7 +15,7 @@ from nfa.cli import main, numbers
 from nfa.cli.train import assignments
 from tests.experiments.tiny_runs import write_data
 
-# The typed form, and its exact value.
+# Texts that a user may type, and their exact values.
 TYPED = {
     ".1": Fraction(1, 10),
     "1.": Fraction(1),
@@ -33,7 +36,7 @@ NONE = ["", ".", "+", "-.", "e5", "1e", "1e+", "0,1", "1,000", "1.2.3", "1 2", "
 
 @pytest.mark.parametrize("text", TYPED)
 def test_a_number_is_the_one_that_was_typed(text):
-    """A number is the one that was typed: the float nearest to the exact value, or the int itself.
+    """A typed number becomes the float nearest to its exact value, or the exact int.
 
     We test a setting, a list and an option.
     """
@@ -76,7 +79,10 @@ def test_a_setting_is_finite(text):
 
 @pytest.mark.parametrize("text", ["1e400", "9" * 5000, "1e16", "9007199254740993.", "nan", "inf", "1e999999999"])
 def test_a_count_has_a_size(text):
-    """A count has a limit: whole numbers that a float cannot distinguish, or that need all memory, are refused."""
+    """Counts have a limit.
+
+    Whole numbers that a float cannot represent exactly, or that need all memory, are refused.
+    """
     with pytest.raises(ValueError, match="must be a whole number"):
         numbers.whole(text)
 

@@ -1,4 +1,4 @@
-"""`nfa reproduce` without an item, with --list, and with an unknown name: it lists the items that can be rerun."""
+"""Tests of the list of items that `nfa reproduce` prints without an item, with --list, and for an unknown name."""
 
 import json
 import re
@@ -38,7 +38,7 @@ def told(nfa, *arguments):
 def test_every_item_is_listed_with_its_scales(nfa):
     """Every item is listed with the scales of its experiments, in the order of the index.
 
-    The repaired experiments follow the published ones.
+    The repaired experiments follow the published experiments.
     """
     found = told(nfa, "--list")
     assert [(entry["item"], entry["variant"]) for entry in found if entry["variant"] == "published"] == [
@@ -60,7 +60,7 @@ def test_every_item_is_listed_with_its_scales(nfa):
 
 
 def test_times_are_those_of_the_reports_and_no_others(nfa):
-    """The times are those of the reports. If a report has all runs of a scale, we use the sum in this report.
+    """The recorded times are those of the reports. If a report has all runs of a scale, we use the sum in this report.
 
     A scale without records has no time.
     """

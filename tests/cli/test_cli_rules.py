@@ -1,4 +1,4 @@
-"""`nfa rules`, compared with the signatures, with sentences written here, and with the settings of a run."""
+"""Tests of `nfa rules`. The references are the rules' signatures, sentences in this file, and a run's settings."""
 
 import inspect
 import json
@@ -60,7 +60,7 @@ def nfa(capsys):
 
 @pytest.fixture
 def own(tmp_path, monkeypatch):
-    """A user's own module, in the current folder."""
+    """A module with a user's own rules, in the current folder."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "walking.py").write_text(OWN)
     (tmp_path / "walking_sure.py").write_text(OWN + STATES)
@@ -140,9 +140,9 @@ def test_the_list_has_every_rule(nfa):
 
 
 def test_a_rule_that_protects_labels_alone_is_listed_so(nfa):
-    """A rule that protects only labels is listed as such: its mechanism refuses every other adjacency.
+    """`nfa rules` marks a rule that protects only labels. The mechanism of this rule refuses every other adjacency.
 
-    We compare the mechanism's declaration with its results.
+    We compare the output with the result of the rule's mechanism for each adjacency.
     """
     listed = {one["name"]: one["protects"] for one in json.loads(nfa("rules", "--json")[1])}
     assert {name for name, protects in listed.items() if protects == "labels only"} == {"pdfa", "pdfa_label"}
@@ -231,7 +231,7 @@ def test_a_function_that_is_no_rule_by_its_signature_is_refused_everywhere(nfa, 
 
 @pytest.mark.parametrize("signature", ["*every, **more", "net, *rest, rng", "a, b, c, rng", "net, x, y, /, **more"])
 def test_a_signature_that_can_be_called_as_a_rule_is_not_refused(nfa, own, tmp_path, signature):
-    """A signature that can be called as a rule is not refused; the reference is Python's own result of the call."""
+    """A signature is accepted if Python can call the function as a rule."""
     name = f"like_a_rule_{abs(hash(signature))}"
     (tmp_path / f"{name}.py").write_text(f"def f({signature}): pass\n")
     assert nfa("rules", f"{name}:f")[0] == 0
@@ -258,7 +258,10 @@ def test_all_settings_that_are_missing_are_named_at_once(nfa, own, tmp_path, giv
 
 @pytest.mark.parametrize("what", ["--rule", "--net"])
 def test_a_module_that_exits_at_import_is_refused(nfa, tmp_path, monkeypatch, what):
-    """A module that exits at import is refused; otherwise the command would end with its exit code, such as 0."""
+    """A module that exits at import is refused.
+
+    Otherwise the command would end with the module's exit code, such as 0.
+    """
     monkeypatch.chdir(tmp_path)
     (tmp_path / "leaving.py").write_text("import sys\nsys.exit(0)\n", encoding="utf-8")
     code, out, err = nfa("train", what, "leaving:f", "--epochs", "1")

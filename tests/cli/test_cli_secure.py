@@ -1,6 +1,7 @@
-"""A run that would not be private, or would not have the requested count, is refused before the first step.
+"""Tests of the refusal of runs that would not be private, or whose requested epsilon cannot be computed.
 
-`nfa train` names the remedy, and all missing settings at once. With --anyway, nfa trains the run.
+`nfa train` refuses such a run before the first step. The message names all missing settings and the settings that help.
+With --anyway, nfa trains the run.
 """
 
 import json
@@ -15,7 +16,7 @@ from tests.experiments.tiny_runs import write_data
 
 
 def fit(adjacency):
-    """The samplings that count under an adjacency, as a refusal lists them."""
+    """The sampling schemes for which an epsilon can be computed under an adjacency, as the refusal lists them."""
     found = COVERAGE.items()
     return " or ".join(scheme for scheme, one in found if scheme not in ALL_RECORDS and adjacency not in one.refused)
 
@@ -47,7 +48,7 @@ def train(tmp_path, monkeypatch, capsys):
     return call
 
 
-# Arguments, refusal, and the additional arguments for a private run (a later option wins).
+# Arguments, refusal, and the additional arguments of a private run. If an option occurs twice, the last value counts.
 REFUSED = [
     (
         f"{DP_SGD} --adjacency add-remove --delta 1e-3 --pixels as-is",
@@ -71,8 +72,8 @@ REFUSED = [
 
 COUNTED = f"{DP_SGD} --delta 1e-3 --adjacency replace-one"
 ADDED = f"{DP_SGD} --delta 1e-3 --adjacency add-remove --sampling poisson"
-# Arguments of a run that would reveal facts about the examples in addition to the steps, the refusal, and the arguments
-# to use instead.
+# Arguments of a run that would reveal facts about the examples in addition to the steps; the refusal; the arguments to
+# use instead.
 SHOWN = [
     (COUNTED, PIXELS, f"{COUNTED} --pixels as-is"),
     (DP_SGD, PIXELS, f"{DP_SGD} --pixels as-is"),
@@ -126,7 +127,7 @@ def test_anyway_trains_it_and_the_record_says_that_it_is_not_private(train, type
     assert record["privacy"]["statement"].startswith("none: ")
 
 
-# --- a requested count, for seeded runs
+# --- a requested epsilon, for seeded runs
 
 
 @pytest.fixture
@@ -220,9 +221,9 @@ def test_anyway_needs_something_to_go_against(seeded):
 
 
 def test_a_noise_multiplier_needs_an_adjacency_and_no_delta(seeded):
-    """A noise multiplier needs an adjacency, because the sensitivity depends on it, but no delta.
+    """`--noise-multiplier` needs an adjacency, because the sensitivity depends on the adjacency, but no delta.
 
-    The run requests no count, so the record has no guarantee.
+    This run requests no epsilon, so the record has no guarantee.
     """
     code, record, _ = seeded("--rule dp_sgd --set C=1 --noise-multiplier 1.1 --adjacency replace-one")
     assert (code, "guarantee" in record["privacy"]) == (0, False)
@@ -300,7 +301,7 @@ def test_a_rule_from_outside_is_not_refused_for_being_unchecked(train, tmp_path,
     assert record["privacy"]["statement"].startswith("none that nfa has checked. ")
 
 
-# --- zero-out: the number of records stays the same, so batches of every scheme count
+# --- zero-out: the number of records is fixed, so an epsilon can be computed for every sampling scheme
 
 
 @pytest.mark.parametrize("sampling", list(COVERAGE))

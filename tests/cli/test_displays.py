@@ -1,4 +1,4 @@
-"""The display does not affect results: odd widths, full or closed streams, streams without a reader, dumb terminals."""
+"""Tests that the output streams and the terminal never affect results."""
 
 import json
 import os
@@ -22,7 +22,7 @@ TRAIN = "train --net 6-4-3 --batch 10 --epochs 1 --dataset tiny.npz --no-kernels
 
 @pytest.fixture
 def shell(tmp_path):
-    """Run nfa in a shell, with redirections: shell(arguments, redirections, **environment) -> CompletedProcess."""
+    """Run nfa in a shell: shell(arguments, redirections, **environment) -> CompletedProcess."""
     rng = np.random.default_rng(0)
     parts = {"train": 30, "test": 9}
     x = {f"x_{name}": rng.standard_normal((n, 6)) for name, n in parts.items()}
@@ -39,7 +39,7 @@ def shell(tmp_path):
 @pytest.mark.parametrize("name", ["COLUMNS", "LINES"])
 @pytest.mark.parametrize("text", ["0", "00", "-5", "²", "٣", " 80", "1e2", "", "9" * 30, "wide"])
 def test_a_size_that_is_none_is_no_size(name, text, monkeypatch, capsys):
-    """An invalid size in a variable gives the same output as no variable."""
+    """If an environment variable has an invalid terminal size, the output is the same as without this variable."""
     monkeypatch.delenv("COLUMNS", raising=False)
     monkeypatch.delenv("LINES", raising=False)
     assert main.main(EPSILON) == 0
@@ -118,7 +118,7 @@ def test_a_stream_that_failed_once_is_not_tried_again(tmp_path):
 
 @pytest.mark.posix("closes a descriptor")
 def test_no_file_takes_the_place_of_a_closed_stream(shell, tmp_path):
-    """No file replaces a closed stream: a library that writes to descriptor 2 must not write into a file of the run."""
+    """If standard error is closed, no file of the run gets descriptor 2, because libraries write to descriptor 2."""
     (tmp_path / "noisy_rule.py").write_text(
         "import os\nfrom nfa.rules.bp import bp\n"
         "def rule(net, x, y, *, rng=None):\n    os.write(2, b'noise')\n    return bp(net, x, y)\n",

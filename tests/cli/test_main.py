@@ -1,4 +1,7 @@
-"""Ctrl-C while Python imports: the command ends without a traceback, with the exit code of a later Ctrl-C."""
+"""Tests of Ctrl-C during Python's imports.
+
+The command ends without a traceback, with the exit code of a later Ctrl-C.
+"""
 
 import configparser
 import os
@@ -11,7 +14,7 @@ from nfa.__main__ import INTERRUPTED
 from nfa.cli import terminal
 from tests.project.tree import ROOT
 
-# Python runs this file before everything else. The file sends Ctrl-C when a module is first imported.
+# Python runs this file before any other module. The file sends Ctrl-C when a given module is first imported.
 CTRL_C = """
 import signal, sys
 
@@ -69,7 +72,7 @@ def test_ctrl_c_that_the_parent_has_switched_off_stays_off(tmp_path, entry):
 
 @each
 def test_ctrl_c_just_before_the_command_begins_ends_quietly(tmp_path, entry):
-    """Ctrl-C just before the command begins ends quietly, although the command line has no handler yet.
+    """After Ctrl-C just before the command begins, nfa ends without a traceback, although it has no handler yet.
 
     The test replaces the first function that the command line calls.
     """

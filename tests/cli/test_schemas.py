@@ -1,4 +1,4 @@
-"""Every JSON document of the command line follows its schema: schemas/COMMAND.json, in JSON Schema 2020-12.
+"""Tests that every JSON document of the command line follows its schema schemas/COMMAND.json (JSON Schema 2020-12).
 
 test_cli.py checks the documents of `nfa demo` and of a trained table, because it trains a small table.
 """
@@ -76,7 +76,8 @@ def {rule}(*args, **kwargs):
 
 def check(command, document):
     """Raise a ValueError unless a document follows the schema of its command."""
-    from jsonschema import Draft202012Validator  # takes two seconds if all formats are installed
+    # a local import, because it takes two seconds if all formats are installed
+    from jsonschema import Draft202012Validator
     from referencing import Registry
 
     registry = Registry().with_contents((f"{name}.json", schema) for name, schema in SCHEMAS.items())
@@ -86,7 +87,7 @@ def check(command, document):
 
 @pytest.fixture
 def printed(tmp_path, monkeypatch, capsys):
-    """The document that a command prints, in a folder with the data set tiny.npz or in a subfolder of it."""
+    """A function that returns a command's document. The command runs in a folder with tiny.npz, or in a subfolder."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     write_data(tmp_path / "tiny.npz")
 
@@ -154,7 +155,7 @@ WRONG = {
 
 @pytest.mark.parametrize(("command", "typed"), [("eq", "eq lee2020:eq5"), ("epsilon", COMMANDS[5]), ("train", TINY)])
 def test_a_document_of_another_form_is_refused(command, typed, printed):
-    """A document of another form is refused: a missing key, an additional key, and each value of `WRONG`."""
+    """The schema refuses a document with a missing key, with an additional key, and with each value of `WRONG`."""
     document = printed(typed)
     values = document[0] if command == "eq" else document
     for key in values:

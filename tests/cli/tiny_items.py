@@ -29,7 +29,7 @@ ITEMS = {
 
 
 def killed(net, x, y, *, rng):
-    """BP. A worker process that finds the file `kill` removes the file and kills itself."""
+    """BP, but a worker process that finds the file `kill` removes this file and kills itself."""
     if os.getpid() != int(os.environ["MAIN"]) and Path("kill").exists():
         Path("kill").unlink(missing_ok=True)
         os.kill(os.getpid(), signal.SIGKILL)

@@ -1,8 +1,9 @@
-"""Mutants of the reference solutions: all small changes that a program can make and a check must detect.
+"""Mutants of the reference solutions. A mutant is a small change that a program makes and a check must detect.
 
-``python -m tests.course.mutants ps2_dfa`` makes every change to the reference solution of a set, and grades each change
-in its own process. The command lists the survivors, which get full marks. With ``--several``, it also lists the changes
-that fail more than one cell. harmless/SET.toml explains why some survivors change no required result.
+``python -m tests.course.mutants ps2_dfa`` makes every mutant of the reference solution of a problem set, and grades
+each mutant in its own process. The command lists the survivors, which are the mutants with full marks. With
+``--several``, the command also lists the mutants that fail more than one cell. harmless/SET.toml explains why some
+survivors change no required result.
 """
 
 import argparse
@@ -26,8 +27,8 @@ from tests.trust.marked import replacements
 from tests.trust.mutants import counted, forked
 
 HARMLESS = Path(__file__).parent / "harmless"
-SECONDS = 30  # processor time for grading a mutant; a mutant that takes longer does not survive
-TINY = "1e-08"  # this is added to a denominator
+SECONDS = 30  # limit of the processor time for grading a mutant; a mutant over the limit does not survive
+TINY = "1e-08"  # constant that a mutant adds to a denominator
 
 
 class Mutant(NamedTuple):
@@ -71,14 +72,14 @@ def mutants(problems: ProblemSet) -> list[Mutant]:
 
 
 def differing(old: str, new: str) -> tuple[str, str]:
-    """The lines of two texts that differ, as one text for each."""
+    """The lines in which two texts differ: one string for the old text, one for the new text."""
     lines = list(difflib.ndiff(old.splitlines(), new.splitlines()))
     before, after = ("\n".join(line[2:].strip() for line in lines if line[0] == sign) for sign in "-+")
     return before, after
 
 
 def changes(source: str) -> Iterator[str]:
-    """Yield the source with each possible change: operators, operands, constants, arguments, calls, statements."""
+    """Yield the source with each possible change of an operator, operand, constant, argument, call or statement."""
     for start, end, new in replacements(source, set(range(1, source.count("\n") + 2))):
         yield source[:start] + new + source[end:]
     tree = ast.parse(source)
@@ -94,7 +95,7 @@ def changes(source: str) -> Iterator[str]:
 
 
 class Kind(NamedTuple):
-    """A kind of change: the number of ways to change a node, and a function that makes one of them in a tree."""
+    """A kind of change: the number of ways to change a node, and a function that makes one of these changes."""
 
     ways: object
     make: object
@@ -202,7 +203,7 @@ def loaded(name: str) -> ProblemSet:
 
 
 def graded(mutant: Mutant) -> Fate:
-    """Grade a mutant in a fork, so that it changes nothing in this process."""
+    """Grade a mutant in a forked process, so that the mutant does not change the state of this process."""
     problems = loaded(mutant.problems)
     submission = Submission("mutant", mutant.after, {mutant.cell: mutant.source}, 0)
 
@@ -220,7 +221,7 @@ def graded(mutant: Mutant) -> Fate:
 
 
 def harmless(name: str) -> dict[tuple[str, str, str], str]:
-    """The survivors of a set that change no required result, as {(cell, before, after): reason}."""
+    """The survivors of a problem set that change no required result, as {(cell, before, after): reason}."""
     path = HARMLESS / f"{name}.toml"
     known = tomllib.loads(path.read_text(encoding="utf-8"))["harmless"] if path.exists() else []
     return {(h["cell"], h["before"], h["after"]): h["why"] for h in known}
@@ -229,7 +230,7 @@ def harmless(name: str) -> dict[tuple[str, str, str], str]:
 def fates(every: list[Mutant], jobs: int = 1) -> Iterator[Fate]:
     """The fate of each mutant, in the given order."""
     for name in {one.problems for one in every}:
-        problem_sets.grade(loaded(name), loaded(name).reference)  # so that forks have all imports
+        problem_sets.grade(loaded(name), loaded(name).reference)  # so that forked processes have all imports
     if jobs == 1:
         yield from map(graded, every)
         return

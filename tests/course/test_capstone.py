@@ -1,4 +1,4 @@
-"""The capstone as a student works through it: every cell of the notebook, from the guess to the page."""
+"""Tests of the capstone as a student works through it: every cell of the notebook, from the guess to the final page."""
 
 import json
 import os
@@ -11,8 +11,8 @@ from nfa.cli import main
 from nfa.course import SETS
 from tests.course.test_course import problem_set
 
-BAR = 0.70  # accuracy at epsilon 3 that the notebook asks for
-SECONDS = 600  # of processor time, so that other work on the machine does not fail the test
+BAR = 0.70  # accuracy at epsilon 3 that the notebook requires
+SECONDS = 600  # limit of processor time, which other programs on the machine do not affect
 RUN = """
 import json, os, resource, sys
 resource.setrlimit(resource.RLIMIT_CPU, ({seconds}, {seconds}))
@@ -29,7 +29,7 @@ print(json.dumps({{"rows": rows.tolist(), "at 3": found, "page": scope["page"](3
 
 @pytest.fixture
 def capstone(tmp_path, monkeypatch):
-    """The capstone's notebook with the reference solution, as a student has it."""
+    """The capstone's notebook with the reference solution, without hidden tests."""
     problems = problem_set("ps10_capstone")
     from nfa.course import problem_sets
     from nfa.course.folder import notebook, write
@@ -45,7 +45,7 @@ def capstone(tmp_path, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.posix("limits the processor time and the cores of a process")
 def test_the_reference_reaches_its_accuracy_in_ten_minutes_on_two_cores(capstone):
-    """The seeds are fixed, so each run has the same accuracies. Each accuracy exceeds the bar by more than 0.05."""
+    """The seeds are fixed, so each run has the same accuracies. Each accuracy is more than 0.05 above BAR."""
     cells = [cell.source for cell in capstone.cells if cell.cell_type == "code"]
     ran = subprocess.run(
         [sys.executable, "-c", RUN.format(seconds=SECONDS)],

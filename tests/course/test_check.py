@@ -1,4 +1,4 @@
-"""`nfa course check`: correct functions pass in any style, and slips are named in few lines."""
+"""Tests of `nfa course check`: correct functions pass in any style, and the output names slips in few lines."""
 
 import os
 import re
@@ -38,7 +38,7 @@ MINE = {
     "dfa": DENSE.format(name="dfa", given="B, ", back="((h[net.L] - y) @ B[l].T)"),
     "fa": DENSE.format(name="fa", given="V, ", back="(dz @ V[l + 1])"),
 }
-# Replacements in these implementations, with words of the sentence that must name the error.
+# Slips in these implementations: the old code, the new code, and words of the sentence that must name the slip.
 WRONG = {
     "derivative": (" * net.phi[l].dphi(z[l])", "", "derivative is missing"),
     "derivative of h": ("dphi(z[l])", "dphi(h[l])", "derivative is taken at h"),
@@ -99,7 +99,7 @@ def printed(path, capsys):
     return code, capsys.readouterr()
 
 
-# --- the values that judge
+# --- the reference values
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -113,7 +113,7 @@ def test_our_rules_pass_every_stage(kind):
 
 @pytest.mark.parametrize("kind", ["bp", "dfa"])
 def test_the_values_are_those_of_loops_over_records(kind):
-    """Central differences (error about 1e-10) agree with the suite's loops over one record and one number at a time."""
+    """Central differences (error about 1e-10) agree with the loops over single records and values in tests/oracles."""
     for stage, _, make, settings in directions.networks(kind):
         net = make()
         if stage == directions.DENSE and not settings:
@@ -141,7 +141,7 @@ def test_another_way_to_write_it_is_right_for_dense_networks(kind, tmp_path):
     [pytest.param(*case, id="-".join(case[:2]), marks=() if case[0] == "dfa" else pytest.mark.slow) for case in CASES],
 )
 def test_a_typical_error_is_named(kind, name, wrong, tmp_path, capsys):
-    """One sentence at the end of the output names the slip, and the output has at most 25 lines."""
+    """A sentence at the end of the output names the slip, and the output has at most 25 lines."""
     old, new, words = wrong
     assert MINE[kind].count(old) == 1
     code, said = printed(written(tmp_path, kind, MINE[kind].replace(old, new)), capsys)
@@ -158,7 +158,7 @@ def test_a_typical_error_is_named(kind, name, wrong, tmp_path, capsys):
     "kind", [pytest.param(kind, marks=pytest.mark.slow if kind in directions.BASE else ()) for kind in KINDS]
 )
 def test_every_declared_slip_fails_and_is_recognised(kind):
-    """Each declared slip fails with its own sentence, and no other sentence explains it."""
+    """Each declared slip fails with its own sentence. No sentence of another slip fits."""
     task = check.task(kind)
     for slip in task.slips:
         judgement = judging.judge(task, task.function(slip))
@@ -220,7 +220,7 @@ def test_clip_and_noise_are_stages_of_their_own(old, new, stage, words, tmp_path
     assert words in sentence
 
 
-# --- what is printed
+# --- output
 
 
 def test_an_error_of_the_students_own_is_shown_with_its_line(tmp_path, capsys):
@@ -260,7 +260,10 @@ def test_what_only_tests_can_judge_needs_a_checkout(tmp_path, monkeypatch, capsy
 
 @pytest.mark.slow
 def test_what_only_tests_can_judge_is_judged_by_them(tmp_path, capsys):
-    """The tests of the statement judge the function. The output has a few lines about the first test that fails."""
+    """If only tests can judge a function, the tests of its statement run.
+
+    The output has a few lines about the first failure.
+    """
     mine = tmp_path / "mine.py"
     assert main.main(["course", "stub", "lee2020:ce", "--out", str(mine)]) == 0
     code, said = printed(mine, capsys)

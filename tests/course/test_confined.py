@@ -1,7 +1,8 @@
-"""A submission is graded in two processes. Its code affects no other one, and gets no point that it has not earned.
+"""Tests of grading in two processes: the code of a submission affects no other submission, and gets no false points.
 
-The tests of `nfa.course.exchange` have both ends in this process. The tests of `nfa.course.confined` use sets that they
-make. All submissions that come with the sets have the scores of `problem_sets.grade`, which grades in one process.
+The tests of `nfa.course.exchange` have both ends of the pipe in this process. The tests of `nfa.course.confined` write
+small problem sets. For all submissions that come with nfa's problem sets, the scores are those of `problem_sets.grade`,
+which grades in one process.
 """
 
 import json
@@ -28,7 +29,7 @@ COMPARED = ("ps2_dfa", "ps5_sensitivity")  # sets of the slow tests; the nightly
 
 
 class Own(exchange.Peer):
-    """An end with named objects, in place of a student's process."""
+    """The far end of the pipe, with named objects. It replaces a student's process."""
 
     def __init__(self, pipe, **names):
         super().__init__(pipe)
@@ -239,11 +240,11 @@ def test_a_check_that_passes_what_cannot_cross_is_told_so():
         Checks(Pipe()[0]).request("call", 0, (object(),), {})
 
 
-# --- both processes
+# --- the two processes
 
 
 def made_set(folder, functions, checks):
-    """A set with these solutions and checks by name. Each solution has one graded cell of one point."""
+    """A problem set with these solutions and checks by name. Each solution has one graded cell of one point."""
     from nfa.course import problem_sets
 
     pytest.importorskip("jupytext", reason="problem sets need jupytext: pip install -e '.[course]'")
@@ -271,7 +272,7 @@ def confined_grade(problems, **options):
 
 
 def twice(name):
-    """A check that tests whether a function doubles its argument."""
+    """The source of a check that tests whether a function doubles its argument."""
     return f"close(array(call({name}, np.arange(3.0)), (3,), 'it'), [0, 2, 4], 'it')"
 
 
@@ -304,7 +305,7 @@ TOLD = {
     "deletes": "Wrong: deletes raised PermissionError: ",
     "writes": "Wrong: writes raised PermissionError: ",
     "connects": "Wrong: connects raised ",
-    "kills": "Wrong: kills raised P",  # PermissionError, or in a separate namespace ProcessLookupError
+    "kills": "Wrong: kills raised P",  # PermissionError, or ProcessLookupError in a separate namespace
     "disk": "Wrong: disk raised OSError: [Errno 27] File too large",
     "leaves": "Wrong: leaves raised SystemExit: 0",
     "wraps": "",
@@ -314,7 +315,7 @@ NEEDS = {"deletes": cage.FILES, "writes": cage.FILES, "connects": cage.NETWORK, 
 
 
 def test_each_bad_function_costs_its_own_cell_and_is_told(tmp_path):
-    """A bad use of memory, time, output, size, files, network or processes fails one cell. The others are graded."""
+    """A function that misuses memory, time, files, network or processes fails only its own cell."""
     lacks = cage.missing()
     precious = tmp_path / "course" / "submitted"
     precious.mkdir(parents=True)
@@ -333,7 +334,7 @@ def test_each_bad_function_costs_its_own_cell_and_is_told(tmp_path):
 
 
 def asking(name):
-    """A check that passes its own function f to the student's function. f returns a new number at each call."""
+    """The source of a check that passes its function f, which counts its calls, to the student's function."""
     return (
         f"seen = []\n    def f(x):\n        seen.append(x)\n        return len(seen)\n    number(call({name}, f), 'it')"
     )
@@ -341,7 +342,7 @@ def asking(name):
 
 @pytest.mark.slow
 def test_a_loop_of_requests_ends_as_any_other(tmp_path):
-    """A student's function that calls a function of the checks in an endless loop is stopped despite new messages."""
+    """Grading stops a student's function that calls a function of the checks in an endless loop."""
     functions = {
         "asks": "def asks(f):\n    while True:\n        f(1)",
         "once": "def once(f):\n    return f(1)",
@@ -482,14 +483,15 @@ def test_a_patched_checker_gets_no_point_that_is_not_earned(how, tmp_path):
     told = confined_grade(made_set(tmp_path, functions, {"": twice}))
     wrong = "Wrong: it at [2]: found 0, expected 4"
     assert (told["zeros_right"], told["judged_right"]) == (wrong, wrong)
-    assert (told["fine_right"] == "") or how in ("checks", "numpy"), told  # a patch can break code that it uses itself
+    # these two patches also break the student's own code
+    assert (told["fine_right"] == "") or how in ("checks", "numpy"), told
 
 
 def test_the_checks_ask_for_what_they_need(tmp_path):
-    """The checks can use all that they need from a student's process.
+    """The checks can use everything that they need in a student's process.
 
-    They get right versions of earlier functions, functions and generators as arguments and results, and hidden names.
-    They can measure memory.
+    They can replace earlier functions by right versions, pass functions, receive generators, read hidden names, and
+    measure memory.
     """
     functions = {
         "halves": "def halves(x):\n    return x / 3",
@@ -562,7 +564,10 @@ def test_hidden_tests_see_the_notebook_and_visible_ones_run_there():
 
 
 def compared():
-    """(set, submission) of every set. Two sets are in the quick and slow tests, and all others in the nightly tests."""
+    """(problem set, submission).
+
+    The quick and slow tests use two problem sets, and the nightly tests use all of them.
+    """
     for name in NAMES:
         every = ["reference", "blank", *variants(name, "solutions.py"), *variants(name, "wrong.py")]
         for submission in every:
@@ -626,7 +631,10 @@ def changed(course, student, change):
 
 @pytest.mark.parametrize("others", [1, pytest.param(17, marks=pytest.mark.nightly)])
 def test_a_class_with_a_patched_checker_a_growing_memory_and_a_dead_kernel(others, tmp_path, capsys):
-    """Every other student is graded, the three are named, and corrected submissions are graded again."""
+    """The output names three bad submissions.
+
+    All other students get full marks. After the students have corrected the bad submissions, these are graded again.
+    """
     pytest.importorskip("nbgrader", reason=COURSES)
     from tests.course.test_grading import own
 

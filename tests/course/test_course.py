@@ -1,7 +1,7 @@
-"""The problem sets give their own submissions the stated scores, and show students nothing that must stay hidden.
+"""Tests of the problem sets: submissions get the stated scores, and students do not see hidden tests.
 
-The headers of each set's solutions.py and wrong.py state the scores. nfa's own tests judge the exercises that `nfa
-course stub` cuts out of nfa.
+The headers in each problem set's solutions.py and wrong.py state the scores. `nfa course stub` removes the bodies of
+functions from nfa's code, and nfa's own tests judge these exercises.
 """
 
 import ast
@@ -30,11 +30,11 @@ from tests.rules.test_rules import OTHERS
 NAMES = sorted(
     (path.parent.name for path in SETS.glob("*/set.toml")), key=lambda name: int(re.match(r"ps(\d+)_", name)[1])
 )
-QUICK = {"reference", "blank"}  # these and the first wrong submission of a set are quick tests; the others are slow
+QUICK = {"reference", "blank"}  # the quick tests use these and each set's first wrong submission
 
 
 def table(name):
-    """The content of set.toml. If it cannot be read, it is {}: then `test_a_set_is_whole` fails, and the others run."""
+    """The content of set.toml, or {} if the file is not valid TOML. Then only `test_a_set_is_whole` fails."""
     try:
         return tomllib.loads((SETS / name / "set.toml").read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError:
@@ -49,7 +49,7 @@ def variants(name, script):
 
 
 def submissions():
-    """(set, submission) for every submission. Most of them are slow tests."""
+    """(problem set, submission) for every submission. Most submissions are slow tests."""
     for name in NAMES:
         solutions, wrong = variants(name, "solutions.py"), variants(name, "wrong.py")
         for submission in ["reference", "blank", *solutions, *wrong]:
@@ -57,8 +57,8 @@ def submissions():
             yield pytest.param(name, submission, marks=[] if quick else [pytest.mark.slow])
 
 
-# The sentences of failed checks. `mismatch` makes the first kind. `call` makes the second kind, for errors and long
-# calls.
+# The sentences of failed checks. `mismatch` writes the first kind. `call` writes the second kind, if a function raises
+# an error or takes too long.
 TOLD = re.compile(r"Wrong: \S[^;]*: found [^;]+(, expected [^;]+| times what is expected)(; .+)?")
 RAISED = re.compile(
     r"Wrong: (where [^:]+: )?\w+ (raised \w+: .*|did not return within [\d.]+ seconds: .*|is not written yet)"
@@ -107,7 +107,7 @@ def test_every_submission_gets_its_score(name, submission, monkeypatch):
 
 
 def assert_goals_fit(text, problems):
-    """The page for teachers has the sections of every set, and the minutes, points and statements of this set."""
+    """A problem set's page for teachers has the required sections, and states its minutes, points and statements."""
     parts = [part for part in re.findall("(?m)^## (.*)$", text) if part != "The claims, and whose they are"]
     assert parts == ["What a student can do afterwards", "Parts", "Mistakes to expect", "To discuss"]
     (number,) = re.findall(r"^ps(\d+)_", problems.name)
@@ -147,7 +147,7 @@ def test_a_sentence_in_another_order_is_seen():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_sentence_of_a_check_is_put_together_in_one_place(name):
-    """Checks raise only sentences from `mismatch` or `misfit`. This also covers sentences that no submission causes."""
+    """Only `mismatch` and `misfit` write the sentences of checks. We read the source to include every sentence."""
     parsed = ast.parse((SETS / name / "checks.py").read_text(encoding="utf-8"))
     raised = [node.exc for node in ast.walk(parsed) if isinstance(node, ast.Raise) and node.exc is not None]
     called = [node.func.id for node in raised if isinstance(node, ast.Call)]
@@ -184,7 +184,7 @@ def test_a_set_is_whole(name):
         assert (got.score, got.fails) == (stated, tuple(fails))
         assert re.fullmatch(r"\S.{8,}[^.\s]", got.about), f"{variant} must say what it is, got {got.about!r}"
     for cell in problems.cells:
-        if cell.kind == "test":  # one check with the cell's name, before code that may not end
+        if cell.kind == "test":  # the cell calls one check, with the cell's name, before any other code
             first = cell.source.partition("### END HIDDEN TESTS")[0]
             assert re.findall(r'checks\("(\w+)"\)\.(\w+)\(', cell.source) == [(name, cell.name)]
             assert [line for line in first.partition("### BEGIN")[0].splitlines() if not line.startswith("#")] == []
@@ -267,7 +267,7 @@ pass
 
 @pytest.fixture
 def small(tmp_path):
-    """A function that writes a script of a set with two graded cells, and reads the set again."""
+    """A function that writes a problem set with two graded cells, and reads this set again."""
     pytest.importorskip("jupytext", reason="problem sets need jupytext: pip install -e '.[course]'")
     from nfa.course import problem_sets
 
@@ -491,7 +491,7 @@ def test_what_was_forgotten_costs_its_own_points_only_and_is_named(name, what):
         assert all(re.fullmatch(sentence.format(cell), told[test]) for test in own), told
 
 
-# --- what checks are written with
+# --- the functions that checks use
 
 
 def test_a_call_that_never_ends_is_stopped(monkeypatch):
@@ -509,7 +509,7 @@ def test_a_call_that_never_ends_is_stopped(monkeypatch):
             time.sleep(0.01)
 
     def waiting():
-        time.sleep(0.1)  # longer than SECONDS, but without processor time
+        time.sleep(0.1)  # longer than SECONDS, but almost no processor time
         return 7
 
     assert checking.call(waiting) == 7
@@ -540,7 +540,8 @@ def second(x):
         ("raise NotImplementedError", "return -first(x)", "second: found -3, expected 3"),
         ("return 2 * x", "return -first(x)", "second: found -3, expected 3"),
         ("return 2 * x", "return first(x, 1)", "second raised TypeError"),
-        ("return -x, 1", "return first(x)[0]", "second: found -3, expected 3"),  # with the right `first` it raises
+        # with the right `first`, `second` raises an error
+        ("return -x, 1", "return first(x)[0]", "second: found -3, expected 3"),
         ("while True: pass", "return first(x)", None),
         ("while True: pass", "return -first(x)", "second: found -3, expected 3"),
         ("return x", "while True: first(x)", r"did not return within 0\.09 seconds"),
@@ -625,7 +626,8 @@ def test_comparisons_say_where_and_by_what_factor():
     ]:
         with pytest.raises(checking.Wrong, match=f"^{re.escape(told)}$"):
             checking.close(got, want, "dW", "mind the sign")
-    with pytest.raises(checking.Wrong, match=r"^dW: found -2, expected 4$"):  # a single number has no factor
+    # for a single number, the message reports no factor
+    with pytest.raises(checking.Wrong, match=r"^dW: found -2, expected 4$"):
         checking.close(-2, 4, "dW")
     with pytest.raises(checking.Wrong, match=r"^the shape of db: found \(2, 2\), expected \(2,\)$"):
         checking.array(want, (2,), "db")
@@ -764,7 +766,7 @@ def test_a_number_that_the_text_asks_for_is_not_given_away():
         with pytest.raises(checking.Wrong, match=rf"^the share: found {got}, expected another number; count again$"):
             checking.same_number(got, 0.5, "the share", "count again")
     with pytest.raises(checking.Wrong, match=r"^z1 at \[1\]: found -2, expected another number; count again$"):
-        checking.same_number([-1, -2], [1, 1], "z1", "count again")  # the factor is not revealed either
+        checking.same_number([-1, -2], [1, 1], "z1", "count again")  # the message does not reveal the factor
 
 
 def test_checks_are_read_again_where_they_have_changed(tmp_path, monkeypatch):
@@ -784,7 +786,7 @@ def test_checks_are_read_again_where_they_have_changed(tmp_path, monkeypatch):
 
 
 def covering(problems):
-    """Names of submissions that together fail every graded cell, the right ones, and two wrong ones of every set."""
+    """Names of submissions: the right ones, two wrong ones, and wrong ones that together fail every graded cell."""
     chosen = ["reference", "blank", *(one.name for one in problems.solutions), "infinite_loop", "tampered"]
     left = set(problems.tests) - {cell for name in chosen[-2:] for cell in problems.submissions[name].fails}
     while left:
@@ -837,11 +839,11 @@ def test_an_object_that_equals_everything_gets_no_points(name):
     ],
 )
 def test_every_set_goes_through_nbgrader(course, name, jobs):
-    """Build, submit, grade and return a set: scores are the stated ones, and no student sees a hidden test.
+    """nbgrader builds, grades and returns a problem set: scores are as stated, and no page shows a hidden test.
 
-    The slow test has two sets in one course, and grades four submissions, two at once. `blank` fails every graded cell
-    in this test. The test of the page for teachers has a submission that never ends. The nightly tests
-    use all sets and one process.
+    The slow test has two problem sets in one course, and grades four submissions in two processes. In this test,
+    `blank` fails every graded cell. The nightly tests use all problem sets and one process. Another test has a
+    submission that never ends.
     """
     from nfa.course import folder
 
@@ -972,10 +974,10 @@ def test_without_the_extra_it_says_what_to_install(capsys, tmp_path, monkeypatch
 
 
 def test_an_image_is_built_from_the_package_alone(course):
-    """An engine gets only the files that setup.cfg and the Containerfile name. No engine builds an image here."""
+    """A container engine gets only the files that setup.cfg and the Containerfile name. The test builds no image."""
     lines = (course / "Containerfile").read_text(encoding="utf-8").splitlines()
     (version,) = re.findall(r"on Python ([\d.]+):", (ROOT / "constraints.txt").read_text(encoding="utf-8"))
-    assert f"FROM python:{version}-slim" in lines  # the engine chooses the registry
+    assert f"FROM python:{version}-slim" in lines  # the line names no registry
     setup = configparser.ConfigParser()
     setup.read(ROOT / "setup.cfg", encoding="utf-8")
     folders = re.findall(r"= (\w+)", setup["options"]["package_dir"])
@@ -994,7 +996,7 @@ parsed = functools.cache(ast.parse)
 
 
 def filled(text, spoil=("", "")):
-    """A stub with nfa's own bodies, in which one piece of text is replaced."""
+    """A stub filled with nfa's own function bodies, in which one piece of text is replaced."""
     lines, code = [], ""
     for line in text.splitlines():
         code = found[1] if (found := re.match(r'@exercise\("([^"]+)"', line)) else code
@@ -1012,7 +1014,7 @@ def filled(text, spoil=("", "")):
 
 
 def judged(stub, *arguments):
-    """Exit code and output of pytest with a stub."""
+    """Exit code and output of the tests that judge a stub."""
     command = [
         sys.executable,
         "-m",
@@ -1056,7 +1058,7 @@ DENSE = ("net.pull(l, z, project(e, B[l]), at)", "project(e, B[l]) * net.phi[l].
 @pytest.mark.slow
 @pytest.mark.parametrize("right", [True, False])
 def test_dense_networks_are_judged_first(right, tmp_path):
-    """A function for dense networks fails on all others. These are tested only after all dense networks pass."""
+    """A function only for dense networks fails on other networks, which are tested after all dense networks pass."""
     mine = tmp_path / "mine.py"
     assert main.main(["course", "stub", "lee2020:eq5", "--out", str(mine)]) == 0
     text = filled(mine.read_text(encoding="utf-8"), (DENSE[0], DENSE[1] if right else "project(e, B[l])"))
@@ -1074,7 +1076,7 @@ def test_dense_networks_are_judged_first(right, tmp_path):
 
 @pytest.mark.slow
 def test_a_stub_of_every_statement_can_be_filled_in(tmp_path):
-    """Every function of the ledger, written with nfa's own body, runs from a file and can replace nfa's function."""
+    """Every function of the ledger can be loaded from a stub with nfa's own body, and can replace nfa's function."""
     chosen = stubs.exercises(ledger.papers())
     assert len(chosen) > 250
     code = (
@@ -1088,7 +1090,7 @@ def test_a_stub_of_every_statement_can_be_filled_in(tmp_path):
 
 @pytest.mark.slow
 def test_every_holder_of_a_function_gets_the_students(tmp_path):
-    """A student's function replaces nfa's function everywhere: in earlier imports, tables, defaults and methods."""
+    """A student's function replaces nfa's function everywhere, also in earlier imports, defaults and methods."""
     mine = tmp_path / "mine.py"
     mine.write_text(
         "from nfa.course.stubs import exercise\n"

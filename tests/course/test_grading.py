@@ -1,7 +1,7 @@
-"""A class is graded, whatever students submit. A submission that cannot be graded has a reason, and has no score.
+"""Tests of grading a class with damaged submissions. If a submission cannot be graded, the output gives the reason.
 
-Most tests read and restore notebooks without running them. `test_a_class_of_twenty` grades a class with nbgrader. In
-this class, twelve notebooks are damaged, each in another way.
+A submission that cannot be graded has no score. Most tests read and restore notebooks without running them.
+`test_a_class_of_twenty` grades a class with nbgrader. In this class, twelve notebooks are damaged in twelve ways.
 """
 
 import copy
@@ -75,7 +75,7 @@ NAMES = ["start", "first", "first_value", "second", "second_value", "second_sign
 
 
 def cell(name, source):
-    """A released cell as nbgrader writes it."""
+    """A cell of a released notebook as nbgrader writes it."""
     solution, grade = name in ("first", "second"), "_" in name
     meta = {"schema_version": 3, "grade_id": name, "grade": grade, "solution": solution, "locked": not solution}
     meta |= {"checksum": name.ljust(32, "0")} | ({"points": 1} if grade else {})
@@ -126,7 +126,7 @@ def restored(made, content=None):
 
 
 def assert_whole(made, content=None):
-    """Assert that a restored notebook has every cell once and the right answers. Returns the notes.
+    """Assert that a restored notebook has every cell once and the right answers. Return the notes on the notebook.
 
     Each graded cell must come after the cell that it grades.
     """
@@ -139,7 +139,7 @@ def assert_whole(made, content=None):
     return notes
 
 
-# --- what is put back
+# --- restored cells
 
 
 def test_a_notebook_as_it_was_given_out_stays_as_it_is():
@@ -183,7 +183,7 @@ def again(name):
 
 
 def retyped_by_hand(made):
-    """The student removed a cell, and wrote the solution into a new one."""
+    """The student removed a cell, and wrote the solution into a new cell."""
     made["cells"][at(made, "second")] |= {"metadata": {}, "id": "new"}
 
 
@@ -230,7 +230,7 @@ def test_a_cell_from_another_version_is_named():
 
 @pytest.mark.parametrize("into", ["first", "first_value", "start"])
 def test_the_answer_counts_where_two_cells_were_merged(into):
-    """No cell that raises NotImplementedError replaces the student's function, which comes before its checks."""
+    """The student's function stays before its checks, and no cell that raises NotImplementedError replaces it."""
     made = right()
     drop("second")(made)
     rewrite(made, **{into: f"{made['cells'][at(made, into)]['source']}\n\n{ANSWERS['second']}"})
@@ -270,7 +270,7 @@ def test_the_format_of_2013_is_read():
     assert assert_whole(made) == []
 
 
-# --- what cannot be graded
+# --- submissions that cannot be graded
 
 
 def broken(**change):
@@ -317,12 +317,13 @@ REFUSED = {
 def test_what_cannot_be_graded_says_why(how):
     content, told = REFUSED[how]
     if how in ("a later format", "a broken old format"):
-        pytest.importorskip("nbformat", reason=COURSES)  # only nbformat reads the formats before the fourth
+        # nfa needs nbformat to read notebooks in formats before the fourth
+        pytest.importorskip("nbformat", reason=COURSES)
     with pytest.raises(CannotGradeError, match=told):
         restored(None, content)
 
 
-# --- what is where
+# --- places of submitted files
 
 
 @pytest.fixture
@@ -492,7 +493,7 @@ KERNEL = {"name": "my-own-environment", "display_name": "R", "language": "R"}
 
 
 def own(source):
-    """A change that puts a cell of the student at the beginning."""
+    """A change that puts a new cell of the student at the beginning of a notebook."""
     return lambda made: made["cells"].insert(0, {**copy.deepcopy(TEXT), "id": "own", "cell_type": "code",
                                                  "outputs": [], "execution_count": None, "source": source})  # fmt: skip
 
@@ -523,7 +524,7 @@ def graded(course, capsys, *options):
     """The exit code, {student: row of the JSON document}, and the text on standard error."""
     capsys.readouterr()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cage, "missing", list)  # what a system lacks is printed, and differs between systems
+        patch.setattr(cage, "missing", list)  # otherwise standard error would name protections that this system lacks
         code = main.main(["course", "grade", "ps0", "--course", str(course), "--json", *options])
     out, err = capsys.readouterr()
     return code, {row["student"]: row for row in json.loads(out)}, err
@@ -531,7 +532,7 @@ def graded(course, capsys, *options):
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory):
-    """A class of twenty students who have submitted a small set. A cell may take three seconds."""
+    """A class of twenty students who have submitted a small problem set. The time limit of a cell is three seconds."""
     pytest.importorskip("nbgrader", reason=COURSES)
     from nfa.course import folder
 
@@ -560,7 +561,7 @@ def course(tmp_path_factory):
 
 
 def hand_in(course, *students, **sources):
-    """Submit the released notebook with the right solutions, or with the given sources."""
+    """Submit the released notebook as a student, with the right solutions or with the given sources."""
     made = json.loads((course / "release" / "ps0" / "ps0.ipynb").read_text(encoding="utf-8"))
     for one in made["cells"]:
         one["source"] = {**ANSWERS, **sources}.get(one["id"], one["source"])
@@ -572,7 +573,7 @@ def hand_in(course, *students, **sources):
 
 @pytest.mark.nightly
 def test_a_class_of_twenty(course, capsys):
-    """The class is graded twice: with twelve damaged notebooks, and after some students have submitted again."""
+    """We grade a class with twelve damaged notebooks, and again after some students have submitted new notebooks."""
     code, rows, err = graded(course, capsys, "--jobs", "2")
     stated = {student: score for student, (_, score) in DAMAGED.items()} | dict.fromkeys(FINE, 4)
     assert {student: row["score"] for student, row in rows.items()} == stated, rows

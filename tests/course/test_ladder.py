@@ -1,6 +1,7 @@
-"""The ladders: each task passes with its solution, and each slip fails with the sentence that names it.
+"""Tests of the ladders: each task passes with its solution, and each slip fails with the sentence that names it.
 
-We also judge answers that share no text with the solutions. Right answers pass, and wrong ones are named.
+We also judge answers that share no text with the solutions. Right answers pass, and the output names the error in wrong
+answers.
 """
 
 import ast
@@ -61,7 +62,7 @@ def test_a_new_file_tells_no_solution(task, tmp_path):
 
 
 def filled(folder, name, body):
-    """The file of a task of lee2020 with this body."""
+    """Write ``body`` into the file of a task of lee2020, and return the file's path."""
     path = folder / f"{name}.py"
     head = path.read_text(encoding="utf-8").partition("    # YOUR CODE HERE")[0]
     path.write_text(head + body, encoding="utf-8")

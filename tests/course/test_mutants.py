@@ -1,4 +1,4 @@
-"""No small change to a reference solution gets full marks, unless it changes no required result."""
+"""Tests that a small change to a reference solution gets full marks only if it changes no required result."""
 
 import random
 
@@ -8,7 +8,7 @@ from nfa.course import names
 from tests.course.mutants import Mutant, changes, fates, harmless, mutants
 from tests.course.test_course import problem_set
 
-SOME = 12  # number of changes of a set that every run of the tests makes
+SOME = 12  # number of changes of a problem set in the quick tests
 
 
 def unexplained(every):
@@ -30,7 +30,7 @@ def test_every_change_loses_points(name):
 
 
 def test_the_reference_survives():
-    """A survivor is a change that gets full marks."""
+    """A survivor is a change that gets full marks. The unchanged reference solution must survive."""
     (cell, *_) = (cell for cell in problem_set("ps2_dfa").cells if cell.kind == "solution")
     (fate,) = fates([Mutant("ps2_dfa", cell.name, "", "", cell.source)])
     assert fate.survives

@@ -1,4 +1,4 @@
-"""`nfa course check SET.ipynb` and `check_it` print the sentences of grading, for other values and without a score."""
+"""Tests of practice: `nfa course check SET.ipynb` and `check_it` print the sentences of grading for other values."""
 
 import json
 
@@ -15,7 +15,7 @@ NAMES = names()
 
 @pytest.fixture
 def given(tmp_path, monkeypatch):
-    """A function that writes a submission of a set, as a student has it, and returns its path."""
+    """A function that writes a submission without hidden tests, and returns the path of the notebook."""
     monkeypatch.chdir(tmp_path)
 
     def write_it(name, variant="reference", old="", new=""):
@@ -31,7 +31,10 @@ def given(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_check_takes_the_names_of_its_hidden_call(name):
-    """The parameters of a check have the names of its hidden call, so a notebook without this call can be checked."""
+    """The parameters of a check have the names of its hidden call.
+
+    So nfa can also check a notebook without this call.
+    """
     problems = problem_set(name)
     for cell in problems.cells:
         if cell.kind == "test":
@@ -56,7 +59,7 @@ def wrong_solutions_fail_in_practice(problems, submissions):
 
 
 def practised_with(problems):
-    """The wrong submissions that students can try: a tampered cell exists only in grading, and a loop takes long."""
+    """The wrong submissions that practice can detect. Tampering is possible only in grading, and a loop takes long."""
     return [one for one in problems.wrong if one.fails and one.name not in ("tampered", "infinite_loop")]
 
 
@@ -148,7 +151,7 @@ def test_check_it_in_a_notebook(capsys):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_exercise_of_a_notebook_has_its_checks(name):
-    """After the graded cells of an exercise, one free cell runs each of their checks once."""
+    """In each notebook, free cells run the check of each graded cell once."""
     cells = problem_set(name).cells
     said = "\n".join(cell.source for cell in cells if cell.kind == "free" and "check_it" in cell.source)
     assert all(said.count(f'"{cell.name}"') == 1 for cell in cells if cell.kind == "test")

@@ -1,4 +1,4 @@
-"""A slip in a reference solution fails one graded cell, and no check accepts a hard-coded result."""
+"""Tests that a slip in a reference solution fails one graded cell, and that no check accepts a hard-coded result."""
 
 import dataclasses
 import itertools
@@ -8,10 +8,10 @@ import pytest
 
 from tests.course.test_course import NAMES, RAISED, TOLD, own_cells, problem_set, sources
 
-# Two slips of these functions can affect one cell. In least_noise, a z is too large or too small. In moves, a label is
-# compared with the student's other number.
+# Two slips of these functions can affect one cell. In least_noise, both slips change z. In moves, a check compares a
+# label with another answer of the student.
 JOINED = {"least_noise", "moves"}
-RARE = {  # slips that affect one case only, which a lenient check omits
+RARE = {  # slips that affect only one special case, so a lenient check accepts them
     "flat_is_finite",
     "last_leaves",
     "never_empty",
@@ -24,7 +24,7 @@ RARE = {  # slips that affect one case only, which a lenient check omits
 
 
 def all_slips(problems, function):
-    """The listed slips of a function, and wrong submissions with one replacement in it that fail one cell."""
+    """The listed slips of a function, and the wrong submissions that replace one piece of it and fail one cell."""
     from nfa.course import problem_sets
 
     wrong = [
@@ -36,7 +36,7 @@ def all_slips(problems, function):
 
 
 def slipped(problems, function, *changes):
-    """The failed cells of a function with their messages, after these changes (old, new) to the reference solution."""
+    """{failed cell: message} for a function, after these changes (old, new) to the reference solution."""
     from nfa.course import problem_sets
 
     own, source = own_cells(problems, function), sources(problems, "solution")[function]
@@ -67,7 +67,10 @@ def test_a_forward_pass_with_transposed_weights_is_named(name):
 
 
 def test_a_syntax_error_is_named_as_one():
-    """A syntax error is reported in the cells of its exercise, which cannot run. Later exercises use right code."""
+    """The cells of an exercise with a syntax error fail, and their message names the error.
+
+    Other exercises use right code.
+    """
     failed = slipped(problem_set("ps2_dfa"), "transported", ("def transported(W):", "def transported(W:"))
     assert set(failed) == {"transported_last", "transported_all"}
     for text in failed.values():
@@ -78,7 +81,10 @@ def test_a_syntax_error_is_named_as_one():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_two_slips_cost_in_two_cells(name):
-    """Two slips fail two cells for over 85 % of the pairs. In the others, one slip hides or corrects the other."""
+    """For over 85 % of the pairs of slips, two cells fail.
+
+    In the other pairs, one slip hides or corrects the other slip.
+    """
     seen, problems = [], problem_set(name)
     for function, source in sources(problems, "solution").items():
         if function not in JOINED:
@@ -115,7 +121,7 @@ HARD_CODED = [
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_hard_coded_gets_no_point(name):
     problems = problem_set(name)
-    free = {name.removesuffix("_made") for name in problems.tests if name.endswith("guess_made")}  # any guess is right
+    free = {name.removesuffix("_made") for name in problems.tests if name.endswith("guess_made")}  # any guess passes
     for function, value in itertools.product(sorted(set(sources(problems, "solution")) - free), HARD_CODED):
         whole = f"def {function}(*given, **named):\n    import math\n    import numpy as np\n    return {value}"
         failed = slipped(problems, function, (sources(problems, "solution")[function], whole))

@@ -1,11 +1,14 @@
-"""The table in data/SOURCES.md, made from the registry. `python -m tests.data.sources` writes the page again."""
+"""The table in data/SOURCES.md, made from the registry of data sets.
+
+`python -m tests.data.sources` updates the page.
+"""
 
 from nfa.data.registry import DATASETS, DatasetInfo
 from tests.project.tree import ROOT
 
 PAGE = ROOT / "data" / "SOURCES.md"
 START, END = "<!-- the data sets, written by python -m tests.data.sources -->\n", "<!-- end of the data sets -->\n"
-COLOURS = {1: "grey", 3: "colour"}  # by number of channels
+COLOURS = {1: "grey", 3: "colour"}  # words for the number of channels
 
 
 def row(info: DatasetInfo) -> str:

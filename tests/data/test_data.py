@@ -1,4 +1,4 @@
-"""Data sets for a user: the embedded subset, the real files, your own file, and the preparation for a network."""
+"""Tests of data sets: the embedded subset, published files, a user's own file, and preparation for a network."""
 
 import gzip
 import hashlib
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from nfa import data
 from nfa.data import make_small
 
-# The authors of Fashion-MNIST publish these digests for the gzip'd files, which contain a time in their headers.
+# MD5 digests that the authors of Fashion-MNIST publish for the gzip files, and the time in the header of each file.
 FASHION_MD5 = {
     "train-images-idx3-ubyte": ("8d4fb7e6c68d591d4c3dfef9ec88bf0d", 1504176606),
     "train-labels-idx1-ubyte": ("25c81989df183df01b3e8a0aad5dffbe", 1504176606),
@@ -46,8 +46,10 @@ def test_embedded_subset():
     assert "600 training and 100 test images a class" in small.note
     for labels, per_class in ((small.y_train, 600), (small.y_test, 100)):
         assert np.bincount(labels).tolist() == [per_class] * 10
-        assert (np.sort(labels.reshape(-1, 10), axis=1) == np.arange(10)).all()  # every ten labels are balanced
-        assert not (labels.reshape(-1, 10) == labels[:10]).all()  # the groups of ten have different orders
+        # ten consecutive labels contain each class once
+        assert (np.sort(labels.reshape(-1, 10), axis=1) == np.arange(10)).all()
+        # different groups of ten have different orders of the classes
+        assert not (labels.reshape(-1, 10) == labels[:10]).all()
     assert small.digest == "679f7df2ccb178b2935b8f3b99028998521f164a26dec6e44026d936f90513f0"
 
 
@@ -61,9 +63,9 @@ def test_embedded_subset_is_what_the_script_draws(data_home):
 
 
 def test_embedded_subset_is_taken_from_the_originals(data_home):
-    """The embedded subset comes from the originals: every image is an original with its label, in the same part.
+    """Every image of the embedded subset is in Fashion-MNIST, with the same label and in the same part.
 
-    Every image is unique. This test does not use the script that made the subset.
+    No image occurs twice. This test does not use the script that made the subset.
     """
     full = data.load("fashion-mnist", data_home)
     small = data.load("fashion-mnist-small")
@@ -87,7 +89,7 @@ def test_draw_by_hand():
     assert make_small.draw(labels, 2, (1, 3)).tolist() != drawn.tolist()
 
 
-# ---- the real files
+# ---- the published files
 
 
 def test_fashion_mnist(data_home):
@@ -102,9 +104,9 @@ def test_fashion_mnist(data_home):
 
 @pytest.mark.parametrize("name", FASHION_MD5)
 def test_fashion_mnist_has_the_published_md5(data_home, name):
-    """Fashion-MNIST has the published MD5: with the authors' gzip header, the deflate stream gives their digest.
+    """The files of Fashion-MNIST have the published MD5, if their gzip headers are those of the authors.
 
-    The files may have another gzip header here.
+    If a file has another gzip header, the test replaces this header.
     """
     packed = (data_home / "fashion-mnist" / f"{name}.gz").read_bytes()
     md5, time = FASHION_MD5[name]
@@ -129,7 +131,7 @@ def test_mnist(data_home):
 
 @pytest.mark.parametrize("name", MNIST_MD5)
 def test_mnist_has_the_published_md5(data_home, name):
-    """MNIST has the published MD5: the registry's sha256 and this MD5 belong to the same bytes."""
+    """The unpacked files of MNIST have the published MD5 and the sha256 of the registry."""
     unpacked = gzip.decompress((data_home / "mnist" / f"{name}.gz").read_bytes())
     assert hashlib.md5(unpacked).hexdigest() == MNIST_MD5[name]
     file = next(file for file in data.DATASETS["mnist"].variants[0].files if file.name == name)
@@ -324,19 +326,20 @@ def test_one_hot_refuses(labels, classes, sentence):
 
 
 def test_scale_standard_by_hand():
-    x_train = np.array([[[0, 2]], [[2, 4]]], np.uint8)  # mean 2, variance (4 + 0 + 0 + 4) / 4 = 2
+    x_train = np.array([[[0, 2]], [[2, 4]]], np.uint8)  # mean 2, variance (2^2 + 0 + 0 + 2^2) / 4 = 2
     x_test = np.array([[[255, 2]]], np.uint8)
     a, b = data.scale_pixels(x_train, x_test)
     r = math.sqrt(2)
     np.testing.assert_allclose(a, [[[-r, 0]], [[0, r]]], rtol=1e-15)
-    np.testing.assert_allclose(b, [[[253 / r, 0]]], rtol=1e-15)  # the test images have the scale of the training images
+    # the test images are scaled with the mean and deviation of the training images
+    np.testing.assert_allclose(b, [[[253 / r, 0]]], rtol=1e-15)
 
 
 @pytest.mark.parametrize("n", [2, 999, 1000, 2500])
 def test_scale_standard_features_one_by_one(n):
-    """With "standard", each feature is scaled separately. The oracle is the mean and the standard deviation of NumPy.
+    """With "standard", each feature is scaled separately. The oracle is NumPy's mean and standard deviation.
 
-    The sum of squares of a column is exact to 1e-12 of its scale.
+    The tolerance is 1e-12, for features whose scales differ by a factor of 1e9.
     """
     rng = np.random.default_rng(n)
     scales = np.array([1e-3, 1, 1e6])
@@ -400,7 +403,8 @@ FLOATS = np.arange(6.0).reshape(2, 3)
     "x_train, x_test, keywords, sentence",
     [
         (np.full((2, 3), 7, np.uint8), IMAGES[:, :, 0, 0], {}, "x_train must not be constant, because nfa divides"),
-        (np.full((2, 3), 0.1), FLOATS, {}, "x_train must not be constant"),  # the rounding of the mean is ignored
+        # constant, although the mean of 0.1 is rounded
+        (np.full((2, 3), 0.1), FLOATS, {}, "x_train must not be constant"),
         (IMAGES * np.array([1, 0, 1], np.uint8)[:, None, None], IMAGES, {}, "must not be constant in channel 1"),
         (IMAGES, IMAGES[:, :2], {}, r"the same shape, got \(2, 3, 2, 2\) and \(2, 2, 2, 2\)"),
         (np.arange(3), np.arange(3), {}, r"the same shape, got \(3,\) and \(3,\)"),
@@ -450,8 +454,8 @@ def test_split_validation_refuses(fraction):
 def test_split_validation_is_uniform():
     """The validation split is uniform: each index is held out with the same probability.
 
-    We compare 4000 draws with a tolerance of 5 standard deviations. Correct code fails with probability below 1e-4. A
-    probability that is 10 standard deviations off is missed with probability below 1e-6.
+    We count over 4000 random splits, with a tolerance of 5 standard deviations. Correct code fails with probability
+    below 1e-4. If a probability is wrong by 10 standard deviations, the test misses this with probability below 1e-6.
     """
     rng = np.random.default_rng(3)
     draws, n, held = 4000, 20, 5

@@ -1,4 +1,4 @@
-"""The readers of nfa.data: they read written data again. Other files cause one sentence and take little memory."""
+"""Tests of the readers of nfa.data. Damaged files cause a message of one sentence and take little memory."""
 
 import csv
 import gzip
@@ -33,13 +33,13 @@ BY_HAND = [
 
 
 def idx(code, shape, content):
-    """The bytes of an IDX file. This function writes them with struct alone."""
+    """The bytes of an IDX file, written with `struct` and without nfa."""
     return struct.pack(f">BBBB{len(shape)}I", 0, 0, code, len(shape), *shape) + content
 
 
 @contextmanager
 def peak_below(limit):
-    """A block that must allocate at most `limit` bytes at any time, including NumPy's arrays."""
+    """Fail if the block allocates more than `limit` bytes at any time, including NumPy's arrays."""
     tracemalloc.start()
     try:
         yield
@@ -126,7 +126,8 @@ HUGE = 2**32 - 1
         (idx(0x0E, (2,), struct.pack(">2d", -math.inf, 1)), "must be finite, found NaN or infinity"),
         (gzip.compress(GOOD, mtime=0)[:-9], "gzip data are damaged or cut short"),
         (gzip.compress(GOOD, mtime=0)[:5], "gzip data are damaged or cut short"),
-        (gzip.compress(GOOD, mtime=0)[:-8] + bytes(8), "gzip data are damaged or cut short"),  # checksum and length
+        # wrong checksum and length
+        (gzip.compress(GOOD, mtime=0)[:-8] + bytes(8), "gzip data are damaged or cut short"),
         (gzip.compress(GOOD, mtime=0)[:10] + b"\xff" * 30, "gzip data are damaged or cut short"),
         (b"\x1f\x8b", "gzip data are damaged or cut short"),
     ],
@@ -136,10 +137,10 @@ def test_idx_refuses(tmp_path, content, sentence):
 
 
 def test_idx_header_is_refused_before_anything_is_allocated(tmp_path):
-    padding = bytes(300_000)  # a file of this size may hold 309 MB
+    padding = bytes(300_000)  # for a file of this size, nfa accepts at most 309 MB of content
     with peak_below(2**20):
         refused(read_idx, tmp_path / "a", idx(0x08, (HUGE,), padding), "more than this file can hold")
-    with peak_below(8 * 2**20):  # 300 MB are within the limit, but the memory depends on the bytes in the file
+    with peak_below(8 * 2**20):  # nfa accepts 300 MB, but allocates only memory for the bytes in the file
         refused(read_idx, tmp_path / "a", idx(0x08, (300_000_000,), padding), "holds only 300000")
 
 
@@ -155,7 +156,7 @@ def test_room_follows_the_file_up_to_a_limit(tmp_path):
     assert room(path) == 1_032_000
     content = bytes(10**6)
     path.write_bytes(gzip.compress(content, 9))
-    assert room(path) >= len(content)  # even the densest content of deflate is within this limit
+    assert room(path) >= len(content)  # the limit accepts the largest content that deflate can pack into this size
     with path.open("wb") as file:
         file.truncate(2**33)
     assert room(path) == LARGEST
@@ -282,7 +283,7 @@ def npz(**changed):
 
 
 def npy(shape, descr, content):
-    """An .npy file of format version 1.0, with any header given as a string."""
+    """The bytes of an .npy file of format version 1.0. Its header has any ``descr``, given as a string."""
     header = f"{{'descr': {descr!r}, 'fortran_order': False, 'shape': {shape!r}, }}".encode()
     header += b" " * (-(len(header) + 11) % 64) + b"\n"
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + content
@@ -359,7 +360,7 @@ def test_npz_any_damage(folder, at, mask, cut):
     if isinstance(answer, str):
         assert answer.startswith("fuzz.npz: ")
         return
-    for key, array in ARRAYS.items():  # if a damaged array is readable, it is unchanged
+    for key, array in ARRAYS.items():  # an array that can still be read must be unchanged
         np.testing.assert_array_equal(answer[key], array)
 
 
@@ -380,7 +381,7 @@ lines = st.lists(st.tuples(st.lists(cells, max_size=4).map(",".join), ends).map(
 )
 @example(content=b"a,label\n1\xc2\xa0,x\n2,y\n")
 def test_csv_any_bytes(folder, content):
-    """For any bytes, the reader of CSV files returns a table, or reports one sentence with the name of the file."""
+    """For any bytes, the reader of CSV files returns a table or reports one sentence with the name of the file."""
     path = folder / "fuzz.csv"
     path.write_bytes(content)
     for read in (read_csv, lambda path: read_csv(path, ("x", "y")), lambda path: read_csv(path, optional=True)):

@@ -1,4 +1,4 @@
-"""Where nfa searches for data sets, and downloads from a real server: good, changed, cut short and missing files."""
+"""Tests of the search for data sets, and of downloads of right and damaged files from a real server."""
 
 import gzip
 import hashlib
@@ -70,7 +70,7 @@ def put(folder, content):
 
 @pytest.fixture(autouse=True)
 def nowhere(tmp_path, monkeypatch):
-    """A machine with no data set, an empty user cache, and no proxy between a test and its server."""
+    """An environment with no data set, an empty user cache, and no proxy between a test and its server."""
     monkeypatch.delenv("NFA_DATA_HOME", raising=False)
     monkeypatch.setattr(search, "user_cache", lambda: tmp_path / "cache")
     monkeypatch.setattr(search, "DEBIAN", tmp_path / "debian" / "fashion-mnist")
@@ -108,7 +108,7 @@ def server():
         thread.join()
 
 
-# ---- the order
+# ---- the order of the folders
 
 
 @pytest.mark.parametrize("content", [CONTENT, PACKED], ids=["plain", "gz"])
@@ -130,7 +130,7 @@ def test_each_step_of_the_order(tmp_path, monkeypatch, content):
         assert data.path("toy", tmp_path / "mine") == folder
         assert data.fetch("toy", str(tmp_path / "mine")) == folder
         assert next(row for row in data.list_datasets(tmp_path / "mine") if row.name == "toy").found == label
-        next(iter(folder.glob("train-labels*"))).unlink()  # an incomplete set is ignored
+        next(iter(folder.glob("train-labels*"))).unlink()  # nfa ignores an incomplete data set
     with pytest.raises(data.DataUnavailable):
         data.load("toy", tmp_path / "mine")
     assert next(row for row in data.list_datasets() if row.name == "toy").found == ""
@@ -142,7 +142,7 @@ def test_debian_folder_serves_fashion_mnist_alone():
 
 
 def test_data_home_is_for_folders_of_data_sets(tmp_path, monkeypatch):
-    put(tmp_path / "home", CONTENT)  # such files could belong to any data set with this layout
+    put(tmp_path / "home", CONTENT)  # the files are not in a folder with the data set's name, so nfa ignores them
     monkeypatch.setenv("NFA_DATA_HOME", str(tmp_path / "home"))
     assert search.locate(find("toy")) is None
     monkeypatch.setenv("NFA_DATA_HOME", "")
@@ -234,7 +234,7 @@ def test_download_is_checked_kept_and_not_repeated(tmp_path, monkeypatch, server
     assert data.fetch("toy") == folder
     assert len(server.asked) == 4
     assert capfd.readouterr() == ("", "")  # the command prints nothing else
-    assert not pooch.get_logger().isEnabledFor(logging.INFO)  # pooch would write to an older stderr
+    assert not pooch.get_logger().isEnabledFor(logging.INFO)  # pooch would write its messages to an old sys.stderr
 
 
 def test_load_downloads_by_itself(monkeypatch, server):
@@ -429,7 +429,8 @@ def test_every_entry_of_the_registry_is_complete():
         assert info.classes == len(set(info.class_names))
         for variant in info.variants:
             assert all(len(file.sha256) == 64 for file in variant.files)
-        assert np.all([variant.note for variant in info.variants[1:]])  # a variant with changed bytes has a note
+        # all variants after the first have a note about their changed bytes
+        assert np.all([variant.note for variant in info.variants[1:]])
         assert all(len(download.urls) >= 1 for download in info.downloads)
 
 
@@ -437,7 +438,7 @@ def test_every_entry_of_the_registry_is_complete():
 
 
 def test_the_table_of_sources_is_written_by_the_registry(monkeypatch):
-    """The table of sources is the registry's table. `python -m tests.data.sources` writes it again."""
+    """The table in SOURCES.md is that of the registry. `python -m tests.data.sources` updates the table."""
     monkeypatch.delitem(DATASETS, "toy")
     text = sources.PAGE.read_text(encoding="utf-8")
     assert text.count(sources.START) == text.count(sources.END) == 1
@@ -448,7 +449,7 @@ def test_the_table_of_sources_is_written_by_the_registry(monkeypatch):
 def test_every_data_set_has_a_paragraph_in_sources(monkeypatch):
     """Every data set has a paragraph in SOURCES.md, or a section if it is embedded.
 
-    This text gives the source and the digests of its files.
+    The paragraph or section is for the source and the digests of the data set's files.
     """
     monkeypatch.delitem(DATASETS, "toy")
     text = sources.PAGE.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Digests with the user's key: what they reveal, who can check them, and where nfa stores the key."""
+"""Tests of digests with the user's key: what a digest reveals, who can check it, and where nfa stores the key."""
 
 import hashlib
 import os
@@ -21,7 +21,7 @@ def state(tmp_path, monkeypatch):
 
 
 def code(key, text):
-    """HMAC-SHA256, computed from the definition in RFC 2104."""
+    """HMAC-SHA256 of a text, computed from the definition in RFC 2104."""
     padded = key.ljust(64, b"\0")
     inner = hashlib.sha256(bytes(k ^ 0x36 for k in padded) + text.encode()).digest()
     return hashlib.sha256(bytes(k ^ 0x5C for k in padded) + inner).hexdigest()
@@ -41,9 +41,9 @@ def test_the_same_data_fit_and_no_others():
 
 
 def test_nothing_in_common_shows_that_two_are_of_the_same_data_or_user():
-    """Two keyed digests have nothing in common that would reveal the same data or the same user.
+    """Two keyed digests have no common word that would reveal the same data or the same user.
 
-    They contain no plain digest, and no word occurs in both.
+    They do not contain the plain digest of the data.
     """
     words = [word for told in (make(ONE), make(ONE), make(OTHER)) for word in told.split(" ")[1:]]
     assert len(set(words)) == 9
@@ -120,7 +120,7 @@ def test_what_is_told_without_the_key(change, told):
     with pytest.raises(ValueError, match=told) as caught:
         fits(said, ONE)
     assert "\n" not in str(caught.value)
-    assert key_file().exists() == left  # nfa makes no other key
+    assert key_file().exists() == left  # nfa does not make a new key
 
 
 @pytest.mark.parametrize("said", ["", ONE, "not kept: a hash of the training data would tell neighbours apart"])

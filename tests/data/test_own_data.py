@@ -1,4 +1,4 @@
-"""Your own data: tables and arrays give the same examples. Labels of every kind, splits and refusals."""
+"""Tests of a user's own data: equal examples from tables and arrays, labels of every kind, splits and refusals."""
 
 import csv
 import json
@@ -18,7 +18,7 @@ X = RNG.standard_normal((60, 4)) + 2 * np.eye(3, 4)[Y]
 
 
 def table(path, x=X, y=ANIMALS[Y], at=2):
-    """A table that the standard library writes, with quoted labels in column `at`."""
+    """Write a table with the standard library, with quoted labels in column `at`."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC)
         names = [f"feature {i}" for i in range(x.shape[1])]
@@ -136,7 +136,7 @@ def test_four_arrays_are_the_way_out_of_the_circle(tmp_path, monkeypatch, capsys
 
 
 def test_a_secure_run_of_a_table_takes_its_test_set_from_another(tmp_path, monkeypatch, capsys):
-    """A secure run on a table takes its test set from another table. Each refusal names an option of the next command.
+    """A secure run on a table needs its test set in another table. Each refusal names an option of the next command.
 
     The last command trains a private network.
     """
@@ -176,9 +176,9 @@ def test_a_test_set_in_a_file_of_its_own_is_that_of_four_arrays(tmp_path):
 
 @pytest.mark.parametrize("names", [["7", "30", "4"], ["x", "30", "4"]])
 def test_labels_of_a_test_set_are_read_as_those_of_the_training_data(names, tmp_path):
-    """nfa reads the labels of a test set like those of the training data, even if only one of the two has text.
+    """nfa reads the labels of a test set like those of the training data, even if only one of the two files has text.
 
-    If the labels of the training data are text, a test set with numbers alone has these classes, and vice versa.
+    For example, if the labels of the training data are text, the number 30 in a test set is the class "30".
     """
     y = np.array(names)[Y]
     table(tmp_path / "train.csv", X[:40], y[:40])
@@ -190,7 +190,7 @@ def test_labels_of_a_test_set_are_read_as_those_of_the_training_data(names, tmp_
 
 
 def test_two_tables_hold_numbers_of_one_kind(tmp_path):
-    """Two tables have numbers of the same kind, even if only one table has only whole numbers in 0 .. 255."""
+    """Training and test tables get the same dtype, even if only one of them has only whole numbers in 0 .. 255."""
     pixels = RNG.integers(0, 256, (60, 4))
     table(tmp_path / "train.csv", pixels[:40], Y[:40])
     for other, kind in ((pixels[40:], np.uint8), (pixels[40:] + 0.5, np.float64), (pixels[40:] + 256, np.float64)):
@@ -201,9 +201,9 @@ def test_two_tables_hold_numbers_of_one_kind(tmp_path):
 
 
 def test_a_counted_run_on_real_numbers_is_told_of_as_is(tmp_path, monkeypatch, capsys):
-    """If a counted run on real numbers refuses `unit`, the message names `as-is`.
+    """If a run with a target epsilon refuses `--pixels unit` for real numbers, the message names `as-is`.
 
-    So no user scales with the mean and the deviation of the data by mistake.
+    This advice keeps users from `standard`, which scales with the mean and the deviation of the private data.
     """
     monkeypatch.chdir(tmp_path)
     table(tmp_path / "own.csv")
@@ -417,15 +417,15 @@ def test_a_table_that_is_none_is_refused_in_one_sentence(text, told, tmp_path, m
     ],
 )
 def test_a_label_is_what_stands_there(labels, classes, tmp_path):
-    """A label is read as it is written: labels are integers only if each of them is printed as it was written.
+    """Labels are integers only if Python prints each of them exactly as it is written in the file.
 
-    Otherwise all labels are texts.
+    Otherwise nfa reads all labels as texts.
     """
     (tmp_path / "own.csv").write_text("a,label\n" + "".join(f"1,{one}\n" for one in labels), encoding="utf-8")
     assert list(data.load(tmp_path / "own.csv", unsplit=True).class_names) == classes
 
 
-IMAGES = {  # the shape of an example, and whether its channels are last
+IMAGES = {  # shape of an example -> whether its channels are last
     (28, 28, 1): True, (32, 32, 3): True, (32, 32, 4): True, (2, 3, 1): True, (16, 20, 3): True,
     (1, 28, 28): False, (3, 32, 32): False, (3, 4, 1): False, (2, 3, 3): False, (16, 5, 5): False, (7, 1, 1): False,
 }  # fmt: skip
@@ -454,7 +454,7 @@ def test_images_with_their_channels_last_are_refused(shape, last, tmp_path, monk
 @pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("names", ["a,b,label", '\ufeff"a","b","label"', "#a, b, label", 'a, b, "label"'])
 def test_the_names_of_the_columns_are_read_as_programs_write_them(names, ends, tmp_path):
-    """Column names are read as programs write them: with an encoding mark, quotes, a hash, spaces, or any line end."""
+    """nfa reads column names of other programs: with an encoding mark, quotes, a hash, spaces, or any line end."""
     (tmp_path / "own.csv").write_text(ends.join([names, "1,2,x", '3, 4, "y"', ""]), encoding="utf-8", newline="")
     own = data.load(tmp_path / "own.csv", unsplit=True)
     assert own.class_names == ("x", "y")
@@ -462,7 +462,7 @@ def test_the_names_of_the_columns_are_read_as_programs_write_them(names, ends, t
 
 
 def test_the_line_is_that_of_the_file_whatever_a_label_holds(tmp_path):
-    """The line number in a message is that of the file, for any labels.
+    """The line number in a message is the line number in the file, for any labels.
 
     A label may contain characters that only some programs treat as a line end, and line ends of two characters.
     """
@@ -482,8 +482,7 @@ def test_the_line_is_that_of_the_file_whatever_a_label_holds(tmp_path):
 def test_a_feature_that_only_looks_like_row_numbers_is_kept(names, tmp_path):
     """A feature that only resembles row numbers is kept.
 
-    The examples are a single feature, a feature with other steps than 1, an index with a repeated value, and different
-    whole numbers.
+    The cases are a table with a single feature, a feature with a repeated value, and whole numbers in another order.
     """
     columns = [range(6)] if len(names) == 2 else [[4, 0, 5, 2, 3, 1] if "grid" in names else [0, 1, 2, 3, 4, 4], NOISE]
     (tmp_path / "own.csv").write_text(rows(names, *columns, TWICE))
@@ -493,7 +492,7 @@ def test_a_feature_that_only_looks_like_row_numbers_is_kept(names, tmp_path):
 def test_neither_a_refusal_nor_its_words_depend_on_one_record_of_declared_classes(tmp_path):
     """With declared classes, no refusal and no message depends on a single record.
 
-    If a feature numbers the rows, leaving out one record breaks its numbering.
+    If a feature numbers the rows, leaving out one record breaks this numbering.
     """
     for drop in (6, 2):
         table = [[name for k, name in enumerate(column) if k != drop] for column in (range(6), NOISE, TWICE)]
@@ -592,7 +591,7 @@ def test_one_step_is_one_step(tmp_path, monkeypatch, capsys):
     code, out, err = typed(capsys, "own.csv", *words)
     assert code == 0, err
     assert "1 steps" not in out + err
-    assert (out + err).count(" 1 step") == 4  # the progress, the accuracy, the request and the result
+    assert (out + err).count(" 1 step") == 4  # in the lines for progress, accuracy, request and result
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A user's own networks, named "tests.experiments.own_networks:..." in the tests of runs."""
+"""A user's own networks. The tests of runs use their names "tests.experiments.own_networks:..."."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from nfa.network.ops import relu, tanh
 
 
 def small(*, loss, init, rng, dtype):
-    """The network of the tests, as 6-5-4-3."""
+    """The network 6-5-4-3, which most tests of runs use."""
     return mlp([6, 5, 4, 3], tanh, loss=loss, init=init, rng=rng, dtype=dtype)
 
 

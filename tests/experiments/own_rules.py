@@ -1,4 +1,4 @@
-"""A user's own rules, named "tests.experiments.own_rules:..." in the tests of runs."""
+"""A user's own rules. The tests of runs use their names "tests.experiments.own_rules:..."."""
 
 import time
 
@@ -30,7 +30,7 @@ def noisy_dfa(net, x, y, *, B, m, sigma=0.1, rng):
 
 
 def tells(net, x, y, *, rng, state=None):
-    """BP that stores a number, not a list, as its clipped shares: 0 in the first three calls, then 0.25."""
+    """BP that stores its clipped share as a number instead of a list: 0 in the first three calls, then 0.25."""
     if state is not None:
         state["calls"] = state.get("calls", 0) + 1
         state["clipped"] = 0.25 if state["calls"] > 3 else 0.0
@@ -65,7 +65,7 @@ def transposed(net, x, y, *, rng):
 
 
 def broken(net, x, y, *, rng):
-    """A rule with a typing error."""
+    """A rule with a misspelt attribute."""
     return np.zeros(3) + x.no_such_attribute
 
 

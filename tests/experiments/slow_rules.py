@@ -13,7 +13,10 @@ def seconds(m, K):
 
 
 def repeats(net, x, y, *, K: int, antithetic: bool = False, rng):
-    """BP with the running time of the constants above. It refuses the same antithetic pairs as `nfa.rules.ulr`."""
+    """BP with a running time given by the constants above.
+
+    Like `nfa.rules.ulr`, it needs an even number of antithetic repeats.
+    """
     if antithetic and K % 2:
         raise ValueError(f"the number K of losses must be even for antithetic pairs, got K={K}")
     calls.append((len(x), K))

@@ -1,4 +1,4 @@
-"""The mean of the last weights equals the mean of a list of all weights.
+"""Tests of averaged weights: the mean of the last weights equals the mean over a list of all weights.
 
 We test interrupted runs, runs on threads, and each optimizer.
 """
@@ -53,7 +53,7 @@ def test_the_mean_of_the_last_weights_is_kept_and_evaluated(tiny, tmp_path, how,
 def test_training_goes_on_from_the_last_weights(tiny, tmp_path):
     """Training continues from the last weights, not from the mean.
 
-    Epochs that end before the first averaged step have the same history as in a run without averaging.
+    An epoch that ends before the first averaged step has the history that it has in a run without averaging.
     """
     plain = run(tiny_settings(tiny), tmp_path / "plain")
     for share, same in ((0.25, 2), (4 / 12, 2), (6 / 12, 1), (1.0, 0)):
@@ -110,7 +110,7 @@ def test_a_secure_run_averages_released_weights(tiny, tmp_path, monkeypatch):
     assert AVERAGED in records[1]["privacy"]["statement"]
     assert AVERAGED not in records[0]["privacy"]["statement"]
     settings = tiny_settings(tiny, **PRIVATE, average=0.5)
-    assert run(settings, tmp_path / "0.5") == records[1]  # this call checks the privacy statement again
+    assert run(settings, tmp_path / "0.5") == records[1]  # this call reads the record and checks its privacy statement
 
 
 @pytest.mark.parametrize("share", [0.0, -0.1, 1.01, float("nan"), "half", float("inf")])

@@ -1,4 +1,4 @@
-"""`nfa.Classifier` and `nfa.fit`: the checks of scikit-learn, the forward pass in NumPy, and private fits."""
+"""Tests of `nfa.Classifier` and `nfa.fit`: the checks of scikit-learn, the forward pass in NumPy, and private fits."""
 
 import copy
 import inspect
@@ -69,7 +69,7 @@ def test_probabilities_are_those_of_a_forward_pass_in_plain_numpy():
 
 
 def test_it_trains_what_nfa_train_trains(folder):
-    """The classifier trains as `nfa train` does: with equal data and seed, weights, history and privacy are equal."""
+    """With equal data and seed, the classifier and `nfa train` give equal weights, history and privacy."""
     x, y = blobs()
     np.savez(folder / "mine.npz", x_train=x, y_train=y, x_test=x[:30], y_test=y[:30])
     given = {"rule": "dp_dfa_joint", "classes": "0,1,2", "records": 300, "delta": 1e-5, "adjacency": "add-remove"}
@@ -101,9 +101,9 @@ def test_a_private_fit_keeps_to_its_epsilon():
 
 
 def test_a_private_fit_depends_on_no_record_that_is_not_there():
-    """A private fit depends only on the records and the declarations: it has the declared classes, in their order.
+    """The settings of a private fit depend only on the declarations, so it has the declared classes, in their order.
 
-    The noise follows from the declared number of records.
+    The noise depends on the declared number of records, even if the data have fewer records.
     """
     x, y = blobs()
     few = y < 2

@@ -1,4 +1,4 @@
-"""`--backend dask` gives the same results on the workers of a real scheduler, also if one of them is killed."""
+"""Tests that `--backend dask` gives the same results on the workers of a real scheduler, even if a worker is killed."""
 
 import re
 import signal
@@ -70,7 +70,8 @@ def test_a_scheduler_that_dies_leaves_a_sentence_and_the_finished_cells(tiny, tm
     out = tmp_path / "out"
     with cluster(1, tmp_path / "cluster") as (address, (scheduler, _)):
         process = started(tiny, out, "--backend", "dask", "--scheduler", address, epochs=EPOCHS)
-        owner(out / "dfa-seed1.lock", process)  # the first cell is finished at this point
+        # wait until a worker runs the second cell; then the first cell is finished
+        owner(out / "dfa-seed1.lock", process)
         scheduler.kill()
         said = process.communicate(timeout=120)[1]
         assert process.returncode == 1
@@ -83,9 +84,9 @@ def test_a_scheduler_that_dies_leaves_a_sentence_and_the_finished_cells(tiny, tm
 
 @pytest.mark.slow
 def test_a_scheduler_that_dies_between_two_finished_records_leaves_the_same_sentence(tiny, tmp_path):
-    """If the scheduler dies between two finished records, the run prints the same sentence.
+    """If the scheduler is killed between two finished records, the message is that of any lost scheduler.
 
-    When the first record arrives, the other two records wait to be fetched. Then we kill the scheduler.
+    When the first record arrives, the other two records are finished but not fetched. Then we kill the scheduler.
     """
     out = tmp_path / "out"
     out.mkdir()
@@ -94,7 +95,7 @@ def test_a_scheduler_that_dies_between_two_finished_records_leaves_the_same_sent
         def told(cell, step, steps, record):
             if record is None:
                 return
-            if cell == "seed1":  # the other cells finish in this time, so the next check finds them complete
+            if cell == "seed1":  # wait until the other cells are finished
                 until = time.monotonic() + 60
                 while len(list(out.glob("*.json"))) < 3:
                     assert time.monotonic() < until
@@ -194,9 +195,9 @@ class Many:
 
 
 def test_workers_with_threads_are_refused(monkeypatch):
-    """Workers with several threads are refused: two cells in one process would change each other's thread limit.
+    """Workers with several threads are refused. Two cells in one process would change each other's thread limit.
 
-    The limit is the number of threads of the linear algebra.
+    This limit is the number of threads of the linear algebra.
     """
     distributed = pytest.importorskip(
         "distributed", reason="dask is not installed: pip install 'noisy-feedback-alignment[sweep]'"
@@ -219,7 +220,7 @@ def test_a_worker_stops_a_run_that_nobody_waits_for():
     report.topic, report.worker, report.key, report.reported = "t", Worker(), "k", -1.0
     report.worker.state.tasks["k"] = type("Task", (), {"state": "executing"})()
     report("bp", 3, 9, None)
-    report("bp", 4, 9, None)  # too soon for another report
+    report("bp", 4, 9, None)  # no report, because it follows too soon
     assert report.worker.said == [("bp", 3, 9)]
     report.reported -= 10
     report.worker.state.tasks["k"].state = "cancelled"

@@ -1,7 +1,7 @@
-"""In a secure run, the pass of an example is bitwise identical in any batch, at any position, for any other examples.
+"""Tests that the pass of an example in a secure run is bitwise identical for any other examples in its batch.
 
-Shapes, dtypes, activations, feedback and batches are random. We compare an example's values in one batch with those in
-other batches. The other batches have all sizes from 1 on, permuted rows, and other examples in place of the rest.
+Shapes, dtypes, activations, feedback and batches are random. We compare an example's values in one batch with its
+values in other batches. The other batches have another size (from 1 on), permuted rows, or different other examples.
 """
 
 import math
@@ -39,12 +39,12 @@ def dense_net(rng, widest, dtype):
 
 
 def deep_net(rng, widest, dtype):
-    """A network of more than 8 layers, because NumPy adds more than 8 numbers in another order than fewer numbers."""
+    """A network of more than 8 layers, because NumPy changes the order of a sum if it has more than 8 terms."""
     return mlp([between(rng, 1, min(9, widest)) for _ in range(12)], ops.tanh, rng=rng, dtype=dtype)
 
 
 def convolutions(rng, c, k, phi):
-    """(layers, skip): one or two convolutions of c channels with k x k kernels, a random stride and pooling."""
+    """(layers, skip): one or two convolutions with c channels and k x k kernels, with a random stride and pooling."""
     pool = [(), (MaxPool(2),), (AvgPool(2),), (MaxPool(2, 1),)][rng.integers(4)]
     layers = [(Conv2d(c, k, int(rng.integers(1, 3)), "same"), phi, *pool)]
     if rng.random() < 0.5:
@@ -76,7 +76,7 @@ def feedback_of(rng, net, product):
 
 
 def random_case(rng, widest, largest, secure=True):
-    """(values, x, y, sizes): a pass with the kernels of a run, examples, and the sizes of the tested batches."""
+    """Return a function that computes a pass with the kernels of a run, the examples x and y, and batch sizes."""
     dtype = [np.float32, np.float64][rng.integers(2)]
     net = [dense_net, dense_net, conv_net, deep_net][rng.integers(4)](rng, widest, dtype)
     B, project = feedback_of(rng, net, rows.matmul if secure else None)
@@ -117,9 +117,9 @@ def test_a_secure_pass_does_not_depend_on_its_company_in_a_long_search():
 
 
 def test_the_search_finds_products_that_round_by_company():
-    """The search detects products that are rounded differently in another batch.
+    """The search detects matrix products whose rounding depends on the batch.
 
-    With the library's products, which a seeded run uses, more than 10 of 40 cases differ.
+    Seeded runs use the library's matrix products. With them, values differ between batches in more than 10 of 40 cases.
     """
     assert len(differences(40, 200, 300, secure=False)) > 10
 
@@ -135,9 +135,9 @@ def refusing(net, dtype, **how):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_numpy_is_refused_where_a_row_depends_on_its_batch(dtype):
-    """NumPy is refused if a row depends on its batch.
+    """A secure run without kernels is refused if a row of NumPy's products depends on its batch.
 
-    In this test, a product is rounded differently in batches of 13.
+    In this test, the rounding of a product is different in batches of 13.
     """
 
     class OddOnes:
@@ -155,16 +155,16 @@ def test_numpy_is_refused_where_a_row_depends_on_its_batch(dtype):
 
 
 def test_numpy_passes_where_no_row_depends_on_its_batch():
-    """NumPy is accepted if no row depends on its batch.
+    """A secure run without kernels is accepted if no row of NumPy's products depends on its batch.
 
-    Each sum has a single term, and squares are of small whole numbers, so the order of a sum does not matter.
+    In this test, each sum has a single term or adds squares of small whole numbers, so its order does not matter.
     """
     net = mlp([1, 1, 1], ops.relu, loss=ops.squared_error, rng=generator(0))
     company.check(net, np.dtype(np.float64), 40, B=[None, np.ones((1, 1)), None])
 
 
 def test_feedback_is_tried_too():
-    """Feedback is checked too: here, only the projection depends on the position in the batch."""
+    """Feedback is also checked. In this test, only the projection depends on the position in the batch."""
     net = mlp([3, 2, 4], ops.identity, rng=generator(0))
     bind.use_kernels(net, SGD(0.1), {}, True)
 
@@ -179,7 +179,7 @@ def test_feedback_is_tried_too():
 
 @pytest.fixture
 def told(monkeypatch):
-    """The arrays with one row per example that enter sums over examples: the factors of dz h^T, and the weights."""
+    """The arrays with one row per example that a rule sums over examples: the factors of dz h^T, and the weights."""
     told = []
 
     def noted(whole):
@@ -194,7 +194,7 @@ def told(monkeypatch):
     return told
 
 
-# For these rules, the randomness of an example does not depend on the other examples.
+# Rules with random samples for each example. The samples of an example do not depend on the other examples.
 DRAWN = [name for name in names() if "weigh" in spec(name).given]
 SUMS = [name for name in names() if spec(name).sum_over_examples and name not in DRAWN]
 
@@ -241,9 +241,9 @@ def test_what_a_rule_adds_up_does_not_depend_on_company(name, shape, dtype, told
 @pytest.mark.parametrize("shape", NETS)
 @pytest.mark.parametrize("name", [name for name in DRAWN if spec(name).sum_over_examples])
 def test_forward_learning_depends_on_the_place_by_its_draws_alone(name, shape, dtype, told):
-    """In forward learning, the position of an example affects the result only through the draws.
+    """In forward learning, the position of an example affects its values only through its random samples.
 
-    An example keeps its position in a batch of its part with other examples, so it keeps its draws.
+    We exchange the other examples and keep the position of an example, so it keeps its samples.
     """
     rng, rule, (image, layers) = generator(2), spec(name), NETS[shape]
     net = Net(image, layers, rng=rng, dtype=dtype)

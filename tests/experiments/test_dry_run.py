@@ -1,4 +1,4 @@
-"""A dry run is fast, does not create the objects that it estimates, and is accurate within a factor."""
+"""Tests that a dry run is fast, does not create the objects whose size it estimates, and is accurate to a factor."""
 
 import os
 import re
@@ -58,10 +58,11 @@ def of_repeats(images, **more):
 
 
 def test_a_part_of_a_long_step_is_timed_and_scaled(images):
-    """A dry run times a part of a long step and scales the time. The result agrees with the rule's own formula.
+    """A dry run times a part of a long step and scales the time.
 
-    A step takes 2 s, and all timed calls together take less. The tolerated factors allow for a busy machine, which ends
-    a sleep late. Without the factor for examples or for repeats, the estimate would be off by 10 or more.
+    The estimate agrees with the known running time of the rule. A step takes 2 s, and all timed calls together take
+    less. The tolerance allows for a busy machine, which ends a sleep late. If the dry run did not scale with the
+    examples or with the repeats, the estimate would be wrong by a factor of at least 10.
     """
     slow_rules.calls.clear()
     began = time.monotonic()
@@ -72,14 +73,14 @@ def test_a_part_of_a_long_step_is_timed_and_scaled(images):
     told = re.fullmatch(r"timed (\d+) of 400 examples with (\d+) of K = 50 repeats, and scaled", found.how)
     assert told, found.how
     assert max(slow_rules.calls) == (int(told[1]), max(K for m, K in slow_rules.calls if m == int(told[1])))
-    assert sum(slow_rules.seconds(*call) for call in slow_rules.calls) < 2.0  # less than one step
+    assert sum(slow_rules.seconds(*call) for call in slow_rules.calls) < 2.0  # less than the time of one step
 
 
 def test_the_part_that_all_examples_share_is_not_scaled(images, monkeypatch):
-    """A dry run does not scale the time that all examples share. Here each step takes about 0.1 s.
+    """A dry run does not scale the time of a step that does not depend on the examples. In this test, it is 0.1 s.
 
-    If this time were scaled from 8 examples to 400, a step would take 5 s. The upper tolerance is larger because a busy
-    machine ends sleeps late, and the dry run scales this delay.
+    If this time were scaled from 8 examples to 400, the estimate for a step would be 5 s. The upper tolerance is larger
+    because a busy machine ends sleeps late, and the dry run scales this delay.
     """
     monkeypatch.setattr(slow_rules, "ALWAYS", 0.1)
     monkeypatch.setattr(slow_rules, "AN_EXAMPLE", 1e-5)
@@ -92,10 +93,10 @@ def test_the_part_that_all_examples_share_is_not_scaled(images, monkeypatch):
 
 
 def test_antithetic_repeats_are_timed_in_pairs(images, monkeypatch):
-    """Antithetic repeats are timed in pairs. A step of 50 pairs takes 0.42 s.
+    """A dry run times antithetic repeats in pairs. A step of 50 pairs takes 0.42 s.
 
-    The dry run times a few pairs of a few examples. It times no odd number of repeats, because the rule refuses an odd
-    number.
+    The dry run times a few pairs of a few examples. It never uses an odd number of repeats, because the rule refuses an
+    odd number.
     """
     monkeypatch.setattr(slow_rules, "A_REPEAT", 1e-5)
     slow_rules.calls.clear()
@@ -151,7 +152,7 @@ def test_repeats_and_words_among_the_settings_tell_kinds_apart(images):
 
 
 def test_what_a_run_would_hold_is_counted_and_not_made(images):
-    """A dry run counts the memory of a run without allocating it. The training images alone take 62.7 MB as float32.
+    """A dry run computes the memory of a run without allocating it. The training images alone take 62.7 MB as float32.
 
     The activations of all images together would take 80 MB. The run processes a batch in parts, so it holds fewer
     activations at a time.
@@ -188,9 +189,9 @@ def test_a_data_set_smaller_than_a_trial_is_no_trouble(tmp_path):
     ],
 )
 def test_the_estimate_is_within_a_factor_of_four_of_a_run(item, cell, tmp_path):
-    """The estimate is within a factor of four of a real run, in wall-clock time.
+    """The estimated wall-clock time is within a factor of four of the time of a real run.
 
-    The factor allows for machines that run other programs. On an idle machine, the factor is 1.3.
+    The factor allows for machines that also run other programs. On an idle machine, the measured factor is 1.3.
     """
     cells = index.find(item).cells("demo", [1])
     (chosen,) = [one for one in cells if one.name == cell]

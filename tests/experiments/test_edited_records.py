@@ -1,4 +1,4 @@
-"""Edited files of a secure run: nfa refuses the privacy statement, or its epsilon is at least what the run spent.
+"""Tests of edited files of a secure run: nfa refuses the privacy statement, or its epsilon is at least the true one.
 
 The run has shuffled epochs and two interruptions. So its 12 steps may have used a record 2 + 2 + 1 times.
 """
@@ -33,7 +33,7 @@ def settings(tmp_path):
 
 
 def interrupt(settings, folder, monkeypatch, k):
-    """Stop the run after k steps. It writes a checkpoint after each step."""
+    """Stop the run after k steps. The run writes a checkpoint after each step."""
     with monkeypatch.context() as patch:
         stop_after(patch, k)
         with pytest.raises(Killed):
@@ -63,7 +63,7 @@ def answer(settings, folder, edited):
 
 
 def saying(settings, record, sessions):
-    """The record with these sessions and with all values that follow from them."""
+    """The record with these sessions, and with the epsilon and the other values that follow from the sessions."""
     said = prepare(settings).privacy.account([tuple(session) for session in sessions])
     return record | {"privacy": said | {"sessions": sessions}}
 
@@ -93,7 +93,8 @@ SHORTER = {
 def test_sessions_that_leave_out_steps_are_refused_whoever_wrote_them(sessions, settings, finished, monkeypatch):
     folder, record = finished
     with monkeypatch.context() as patch:
-        patch.setattr(steps_spent, "check", lambda *given: None)  # an editor can change this check in a copy of nfa
+        # because an editor can remove this check from a copy of nfa
+        patch.setattr(steps_spent, "check", lambda *given: None)
         edited = saying(settings, record, sessions) if sessions else record
     edited["privacy"]["sessions"] = sessions
     assert answer(settings, folder, edited) is None
@@ -109,9 +110,10 @@ WHOLE = {
 
 @pytest.mark.parametrize("sessions", WHOLE.values(), ids=WHOLE)
 def test_the_record_of_another_run_takes_the_key(sessions, settings, finished):
-    """The record of another run, with fewer interruptions, is refused without the key and accepted with it.
+    """nfa refuses the record of another run, with fewer interruptions, unless it has a seal made with the user's key.
 
-    Every value of this record is correct for such a run, so only the seal can tell that this run did not write it.
+    Every value of this record is correct for such a run, so only the seal can show that this run did not write the
+    record.
     """
     folder, record = finished
     edited = saying(settings, record, sessions)
@@ -136,7 +138,7 @@ def at(document, path):
 
 
 def other(value, rng):
-    """Another value of the same type. It often understates what the run spent."""
+    """A different value of the same type, which often understates the privacy loss of the run."""
     if isinstance(value, bool) or value is None:
         return not value
     if isinstance(value, int):
@@ -148,7 +150,7 @@ def other(value, rng):
 
 @pytest.mark.parametrize("edits", [150, pytest.param(1500, marks=pytest.mark.slow)])
 def test_no_edit_makes_less_of_what_was_spent(edits, settings, finished):
-    """No edit of one to four values lowers epsilon: nfa refuses the record, or its epsilon is at least the true one."""
+    """No edit of one to four values lowers epsilon: nfa refuses the record, or epsilon is at least the true epsilon."""
     folder, record = finished
     truth, rng = record["privacy"]["guarantee"]["epsilon"], np.random.default_rng(7)
     places = list(leaves(record))
@@ -167,9 +169,9 @@ def test_no_edit_makes_less_of_what_was_spent(edits, settings, finished):
 
 @pytest.mark.parametrize("edits", [100])
 def test_not_even_who_has_the_key_lowers_one_number(edits, settings, finished):
-    """Even an editor with the key cannot lower epsilon by changing one value: other values contradict the change.
+    """An editor with the key cannot lower epsilon by changing one value, because other values contradict the change.
 
-    The settings and the data imply these other values. The editor computes a new seal after the edit.
+    These other values follow from the settings and the data. The editor computes a new seal after the edit.
     """
     folder, record = finished
     truth, rng = record["privacy"]["guarantee"]["epsilon"], np.random.default_rng(8)
@@ -211,7 +213,7 @@ def change_header(folder, change):
 
 
 def seal_again(folder, settings, sessions):
-    """Seal the checkpoint as it is, and write a note of these sessions, as an editor with the key can do."""
+    """Add a valid seal to the checkpoint, and write a note of these sessions. An editor with the key can do this."""
     path = folder / f"{CELL}.ckpt.npz"
     with np.load(path) as file:
         arrays = dict(file)
@@ -230,9 +232,9 @@ def change_note(folder, sessions):
 def test_note_and_checkpoint_edited_alike_to_a_run_that_was_not_interrupted_are_refused(
     settings, tmp_path, monkeypatch
 ):
-    """If a note and a checkpoint both report a run without interruption, nfa refuses them because of their seals.
+    """If an edited note and an edited checkpoint both report an uninterrupted run, nfa refuses their seals.
 
-    Both report nine steps in one session, and no other value contradicts them.
+    The note and the checkpoint report nine steps in one session, and no other value contradicts this.
     """
     folder = tmp_path / "run"
     for k in (5, 9):
@@ -265,7 +267,7 @@ def test_not_even_who_has_the_key_goes_on_from_steps_that_no_session_tells_of(
 
 
 def test_a_note_that_tells_less_is_refused_without_a_checkpoint_too(settings, tmp_path, monkeypatch):
-    """A note that reports fewer steps is refused, even if there is no checkpoint.
+    """nfa refuses a note that was edited to report fewer steps, even if there is no checkpoint.
 
     The run was killed while it wrote the first checkpoint. Only the note reports the lost step.
     """
@@ -314,7 +316,7 @@ def test_a_checkpoint_of_a_seeded_run_needs_no_key(settings, tmp_path, monkeypat
 
 
 def test_a_note_is_of_its_own_run(settings, tmp_path, monkeypatch):
-    """A note is valid only for its own run. The note of another run with fewer interruptions is refused."""
+    """A note is valid only for its own run. nfa refuses the note of another run with fewer interruptions."""
     for name, interruptions, more in (("run", (5, 9), {}), ("other", (9,), {"lr": 0.2})):
         for k in interruptions:
             interrupt(replace(settings, **more), tmp_path / name, monkeypatch, k)
@@ -343,7 +345,7 @@ def test_a_note_is_of_its_own_run(settings, tmp_path, monkeypatch):
     ],
 )
 def test_sessions_of_a_run(sessions, steps, whole):
-    """Sessions that a run of 12 steps can have are accepted. All others are refused."""
+    """nfa accepts sessions that a run of 12 steps can have, and refuses all other sessions."""
     if whole:
         steps_spent.check(sessions, steps)
     else:
@@ -370,7 +372,7 @@ def test_sessions_of_a_run(sessions, steps, whole):
 def test_a_finished_run_is_answered_with_as_it_was_written(change, settings, tmp_path):
     """nfa accepts the record of a finished run as the run wrote it, for any privacy statement.
 
-    Values that change their form in JSON do not count as edits.
+    A value that has another form in JSON, such as a very small number, does not count as an edit.
     """
     given = replace(settings, **change)
     record = run(given, tmp_path / "run")

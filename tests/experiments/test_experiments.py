@@ -1,4 +1,4 @@
-"""Experiments: cells, rows next to the paper's numbers, jobs, report, and the refusals of `reproduce`."""
+"""Tests of experiments: cells, rows next to the paper's numbers, jobs, report, and the refusals of `reproduce`."""
 
 import csv
 import json
@@ -40,7 +40,7 @@ PAPER = ohana2021._TABLE1["accuracy"]
 
 
 def tiny_experiment(path, **settings):
-    """BP and DFA on the tiny data, as an experiment with a table of a paper."""
+    """An experiment with BP and DFA on the tiny data, and with the numbers of a paper's table."""
 
     def cells(scale, seeds):
         return [
@@ -101,9 +101,9 @@ def test_experiments_are_found_by_id_and_alias_of_the_ledger():
 
 
 def test_the_numbers_of_table_1_agree_with_what_its_text_says_of_them():
-    """The numbers of Table 1 agree with the paper's sentences about them, in the caption and in section 4.
+    """The numbers of Table 1 agree with the paper's sentences about this table, in the caption and in section 4.
 
-    The ledger has these numbers from the text, independently of our transcription of the table.
+    The expected numbers come from the text, independently of our transcription of the table.
     """
     assert {len(row) for row in PAPER.values()} == {7} == {len(ohana2021._TABLE1["sigma"])}
     gaps = [round(dfa - pdfa, 2) for dfa, pdfa in zip(PAPER["DFA"], PAPER["PDFA"], strict=True)]
@@ -121,7 +121,7 @@ def test_the_numbers_of_table_1_agree_with_what_its_text_says_of_them():
 def test_the_cells_of_table_1(scale, columns, more):
     """Table 1 has four rules in every column, and DRTP without privacy.
 
-    The runs for the second reading use one seed. There are three columns of them.
+    The runs for the second reading (interpretation) of the paper use one seed and have three columns.
     """
     cells = TABLE1.cells(scale, [1, 2])
     assert len({cell.name for cell in cells}) == len(cells) == 2 * (4 * columns + 1) + 4 * more
@@ -134,7 +134,7 @@ def test_the_cells_of_table_1(scale, columns, more):
 
 
 def test_the_settings_of_a_cell():
-    """The settings of each kind of cell are those of section 4, and the cells of a column are paired."""
+    """The settings of each kind of cell are those of section 4. The cells of a column differ only in their rule."""
     cells = {(c.key["rule"], c.key["sigma"]): c.settings for c in TABLE1.cells("paper", [3])[:29]}
     rules = {cell: settings.rule for cell, settings in cells.items()}
     plain = {"BP": "bp", "DFA": "dfa", "TDFA": "tdfa", "PDFA": "tdfa", "DRTP": "drtp"}
@@ -149,14 +149,14 @@ def test_the_settings_of_a_cell():
         assert given.get("tau_B") == (1.0 if settings.rule == "pdfa" else None)
         assert (settings.opu is None) == (rule != "PDFA")
     for sigma in ohana2021.COLUMNS:
-        assert replace(cells["PDFA", sigma], opu=None) == cells["TDFA", sigma]  # paired: only the device differs
+        assert replace(cells["PDFA", sigma], opu=None) == cells["TDFA", sigma]  # only the device differs
     assert replace(cells["BP", "non-private"], rule="dfa") == cells["DFA", "non-private"]
     noisy = cells["DFA", "0.2"]
     assert replace(noisy, rule_settings=noisy.rule_settings | {"sigma": 0.0}) == cells["DFA", "0"]
 
 
 def test_the_reading_that_the_theory_needs():
-    """In the reading "theory", every layer has noise, and the input of every layer has an upper and a lower bound.
+    """In the reading "theory" of the paper, every layer has noise and an input with an upper and a lower bound.
 
     Biases use the clipped values.
     """
@@ -176,7 +176,7 @@ def test_the_scales_of_table_1():
 
 @pytest.mark.verifies("ohana2021:table1-c1", "ohana2021:table1-c2", "ohana2021:table1-c3")
 def test_claims_about_the_printed_table():
-    """The claims about the printed table have the ledger's numbers, which do not come from our transcription."""
+    """The numbers in the claims about the printed table are those of the ledger, which come from the text."""
     printed = ohana2021.PRINTED
     assert list(ohana2021.gaps_to_dfa(printed).values()) == [0.95, 0.20, 0.25, 0.46, 0.34, 0.43, 0.72]
     lost = ohana2021.drops(printed)
@@ -189,10 +189,10 @@ def test_claims_about_the_printed_table():
 
 @pytest.mark.verifies("ohana2021:exp-sigma")
 def test_the_norm_of_the_noise():
-    """The norm of the noise is that of the ledger's vector V-14.
+    """The expected norm of the noise has the values of the test vector V-14 of the ledger.
 
-    We compare the mean of 4,000 draws with a tolerance of six standard errors. Correct code fails once in 10^8 cases. A
-    mean that is 10.8 standard errors off is missed once in 10^6 cases.
+    We also compare it with the mean of 4,000 samples, with a tolerance of six standard errors. Correct code fails once
+    in 10^8 cases. An error of 10.8 standard errors is missed once in 10^6 cases.
     """
     for n, norm in ((10, 3.0843277598), (100, 9.975031639551), (512, 22.616371158492)):
         assert ohana2021.expected_noise_norm(1.0, n) == pytest.approx(norm, rel=1e-10)
@@ -237,7 +237,7 @@ def test_verdicts(ours, verdict, difference, sd):
         "difference": difference,
         "verdict": verdict,
     }
-    assert report.compare(50.0, [50.1], 0.1)["verdict"] == "inside"  # although 50.1 - 50.0 > 0.1 in binary
+    assert report.compare(50.0, [50.1], 0.1)["verdict"] == "inside"  # although 50.1 - 50.0 > 0.1 in floating point
     assert report.compare(88.33, ours, 1.5, "other data")["verdict"] == "not comparable: other data"
 
 
@@ -336,16 +336,17 @@ def test_a_rule_gets_ideal_opus_like_the_matrices_that_they_multiply_by(tmp_path
     for l in (1, 2, 3):
         np.testing.assert_allclose(dW[l], through[l], rtol=1e-12, atol=1e-15)
     again = prepare(replace(settings, opu={"bits": 8, "saturation": 50.0})).rule.keywords["B"]
-    assert all(np.array_equal(a.R, b.R) for a, b in zip(opus[1:3], again[1:3], strict=True))  # the medium is the same
+    # the two OPUs have the same medium
+    assert all(np.array_equal(a.R, b.R) for a, b in zip(opus[1:3], again[1:3], strict=True))
     assert again[1].camera == Camera(bits=8, saturation=50.0)
 
 
 @pytest.mark.parametrize("kernels", [True, False])
 @pytest.mark.parametrize("given", [{"stored": False}, {"opu": {"stored": False, "bits": 8, "saturation": 50.0}}])
 def test_feedback_that_is_not_stored_is_regenerated_from_the_seed(given, kernels, tmp_path):
-    """Feedback that is not stored is regenerated from the seed, and gives the same results as stored matrices.
+    """nfa regenerates feedback that is not stored from the seed. The results equal those with stored matrices.
 
-    A resumed run is the same, and the record names the function that makes the tiles.
+    A resumed run gives the same results. The record names the function that computes the tiles of the matrices.
     """
     settings = tiny_settings(
         write_data(tmp_path / "tiny.npz"), rule="tdfa", rule_settings={"t": 0.15}, kernels=kernels, **given
@@ -384,7 +385,7 @@ def test_stored_feedback_is_left_out_of_what_identifies_a_run(tmp_path):
 
 
 def photonic(path, **more):
-    """Photonic DFA with a noisy camera on the tiny data. Every third step is compared with the gradient."""
+    """Settings of photonic DFA with a noisy camera on the tiny data. Every third step is compared with the gradient."""
     given = {"rule": "pdfa", "rule_settings": {"sigma": 0.1, "t": 0.15}, "opu": {"photons": 50}, "align_every": 3}
     return tiny_settings(path, **(given | more))
 
@@ -410,7 +411,7 @@ def test_comparing_with_the_gradient_does_not_change_training(tmp_path):
 
 
 def test_the_alignment_of_a_run_is_that_of_its_directions(tmp_path):
-    """The alignment in the record is the cosine of the directions of PDFA and BP, computed in a separate loop.
+    """The alignment in the record is the cosine between the directions of PDFA and BP, which the test also computes.
 
     There are three epochs of four steps. We compare steps 3, 6, 9 and 12.
     """
@@ -433,7 +434,7 @@ def cosine(a, b):
 
 @pytest.mark.verifies("ohana2021:fig2")
 def test_alignment_by_hand():
-    """The alignment agrees with hand computations: cos((1, 2, 2), (2, 2, 1)) = 8 / 9 for any norms.
+    """The alignment agrees with values computed by hand: cos((1, 2, 2), (2, 2, 1)) = 8 / 9 for any norms.
 
     Opposite directions have alignment -1. The alignment with a zero vector is 0.
     """
@@ -448,7 +449,10 @@ def test_alignment_by_hand():
 
 @pytest.mark.verifies("ohana2021:fig2")
 def test_figure_2_is_drawn_from_the_runs_of_table_1(tmp_path, monkeypatch):
-    """Figure 2 is drawn from the runs of Table 1. The picture is in their folder, and no network is trained again."""
+    """Figure 2 is drawn from the runs of Table 1.
+
+    The picture is in the folder of these runs, and no network is trained again.
+    """
     path = write_data(tmp_path / "tiny.npz")
 
     def cells(scale, seeds):
@@ -650,9 +654,9 @@ def test_other_runs_in_the_folder_are_refused_before_training(tiny, tmp_path, mo
 
 
 def test_plain_numpy_is_gone_on_with_by_plain_numpy_alone(tiny, tmp_path):
-    """A run with plain NumPy can be continued only with plain NumPy.
+    """A run that began with plain NumPy can be continued only with plain NumPy.
 
-    This also holds for older records without an entry for kernels.
+    An older record without an entry for kernels counts as a run with plain NumPy.
     """
     plain = {"seeds": 2, "out": tmp_path / "plain", "kernels": False}
     first = reproduce("ohana2021:table1", **plain)

@@ -1,4 +1,4 @@
-"""Joint-clip DFA from the command line: every kind of feedback, records, secure runs, audits and refusals."""
+"""Tests of joint-clip DFA from the command line: every kind of feedback, records, secure runs, audits and refusals."""
 
 import json
 
@@ -53,8 +53,8 @@ RELEASED = Mechanism(
 def test_the_guarantee_is_that_of_the_clip_whatever_the_feedback(train, rule, name):
     """The guarantee follows from the clip alone, for any feedback: the sensitivity is C / m = 0.05 in each of 8 steps.
 
-    The record of an OPU names the signals that the device can carry. Each record has the share of examples that the
-    clip scales down.
+    The record of a run with an OPU names the signals that the device can carry. Each record has the share of examples
+    that the clip scales down.
     """
     carries, options = FEEDBACK[name]
     carries = "" if rule == "dp_hybrid_joint" else f"--set carries={carries}"
@@ -65,7 +65,7 @@ def test_the_guarantee_is_that_of_the_clip_whatever_the_feedback(train, rule, na
     assert privacy["guarantee"]["steps"] == told["steps"] == 8
     want = epsilon([(RELEASED, 8)], delta=1e-3).epsilon
     assert privacy["guarantee"]["epsilon"] == pytest.approx(want, rel=1e-12)
-    assert told["private"] is False  # because the record contains its seed
+    assert told["private"] is False  # because the run has a seed, which its record contains
     assert all(len(epoch["clipped"]) == 1 and 0 < epoch["clipped"][0] <= 1 for epoch in told["history"])
 
 
@@ -76,7 +76,7 @@ def test_a_secure_run_is_private(train, name):
     code, told, err = train("dp_dfa_joint", f"--secure --set C=0.5 --set sigma=0.075 --set carries={carries} {options}")
     assert code == 0, err
     assert told["private"] is True
-    # The accountant also counts rounding and the grid of the noise: at most 2^-13 of the sensitivity.
+    # The accountant also counts rounding and the grid of the noise. Together they add at most 2^-13 of the sensitivity.
     real = epsilon([(RELEASED, 8)], delta=1e-3).epsilon
     assert 1 < told["privacy"]["guarantee"]["epsilon"] / real < 1 + 2 * 2**-13
 

@@ -1,4 +1,4 @@
-"""The kernels of a run. The results of a run depend on this choice, but not on the number of threads."""
+"""Tests of a run's kernels. Its results depend on the choice of kernels or NumPy, but not on the number of threads."""
 
 from dataclasses import replace
 from itertools import islice
@@ -25,7 +25,7 @@ PRIVATE = {
 
 
 def settings_of(rule, **more):
-    """Settings for the images that come with nfa. The batches are large enough for several pieces."""
+    """Settings of a run on the images that come with nfa. The kernels split the batches into several pieces."""
     return Settings(**({"rule": rule, "batch": 256} | PRIVATE[rule] | more))
 
 
@@ -44,14 +44,15 @@ def test_every_kernel_that_fits_is_bound_by_default(rule):
     names |= {"conv"} if "architecture" in PRIVATE[rule] else set()
     names |= {"clip.clip_offset", "shot.poisson"} if rule == "pdfa" else set()
     names |= {"projection.tile"} if rule == "dp_dfa_joint" else set()
-    names -= {"clip.clip_l2"} if rule in ("dp_sgd", "dp_dfa_joint", "dp_hybrid_joint") else set()  # they use weights
+    # these rules weight the terms of the records instead
+    names -= {"clip.clip_l2"} if rule in ("dp_sgd", "dp_dfa_joint", "dp_hybrid_joint") else set()
     assert set(prepare(settings_of(rule)).kernels) == {f"nfa.kernels.{name}" for name in names}
     assert prepare(settings_of(rule, kernels=False)).kernels == []
 
 
 @pytest.fixture
 def uncompiled(monkeypatch):
-    """Numba as it is with NUMBA_DISABLE_JIT."""
+    """Numba that compiles nothing, as with NUMBA_DISABLE_JIT."""
     with monkeypatch.context() as disabled:
         disabled.setattr("numba.config.DISABLE_JIT", 1)
         bind.cannot_compile.cache_clear()
@@ -68,7 +69,7 @@ def test_a_run_has_plain_numpy_where_no_kernel_can_be_compiled(uncompiled, tmp_p
     assert found.pop("kernels_left_out") == "NUMBA_DISABLE_JIT is set"
     assert found["kernels"] == []
     assert untimed(found) == untimed(plain)
-    assert run(settings, tmp_path / "a")["kernels_left_out"]  # the same command reads the record
+    assert run(settings, tmp_path / "a")["kernels_left_out"]  # the same settings again only read the record
 
 
 def test_a_secure_run_that_needs_kernels_names_what_keeps_them_away(uncompiled):
@@ -81,9 +82,9 @@ def test_a_secure_run_that_needs_kernels_names_what_keeps_them_away(uncompiled):
 
 
 def test_photons_are_counted_by_the_choice_that_the_record_names():
-    """The choice in the record determines what counts photons: the kernel, or NumPy with --no-kernels.
+    """The kernel counts photons or, with --no-kernels, NumPy does. The record names the choice.
 
-    A camera without shot noise uses neither of them.
+    A camera without shot noise counts no photons.
     """
     for opu, kernels, module in (
         ({"photons": 9}, True, "nfa.kernels.shot"),
@@ -99,9 +100,9 @@ def test_photons_are_counted_by_the_choice_that_the_record_names():
 
 @pytest.mark.parametrize("phi", [ops.tanh, ops.sigmoid, ops.relu, ops.gelu, replace(ops.tanh, gamma_max=0.5)])
 def test_an_activation_of_nfa_has_its_kernels_and_no_other_has(phi, monkeypatch):
-    """An activation of nfa uses its kernels, and no other activation does. All its other properties are unchanged.
+    """Only activations of nfa use the kernels of activations. All other properties of an activation are unchanged.
 
-    The properties that a guarantee depends on come from NumPy's version.
+    A guarantee depends on these other properties, and they come from the version in NumPy.
     """
     monkeypatch.setitem(ARCHITECTURES, "mine", lambda **given: mlp([784, 9, 10], phi, **given))
     chosen = settings_of("dp_dfa", architecture="mine", adjacency="replace-one")
@@ -139,8 +140,8 @@ def test_the_numbers_do_not_depend_on_the_threads(rule):
 def test_without_noise_kernels_and_numpy_agree(rule):
     """Without noise, kernels and NumPy agree to 1e-5 of the largest parameter after three steps in float32.
 
-    In float64, they agree to 1e-13. The difference comes from the order of the sums. The OPU stores its medium here,
-    because an unstored medium has the precision of float32 even in a float64 run.
+    In float64, they agree to 1e-13. The difference comes from the order of the sums. In this test, the OPU stores its
+    medium, because an unstored medium has the precision of float32 even in a float64 run.
     """
     for dtype, rtol in (("float32", 1e-5), ("float64", 1e-13)):
         quiet = {"rule_settings": PRIVATE[rule]["rule_settings"] | {"sigma": 0.0}, "dtype": dtype}
@@ -151,9 +152,10 @@ def test_without_noise_kernels_and_numpy_agree(rule):
 
 
 def test_the_noise_of_either_choice_has_the_std_that_is_asked_for():
-    """The noise has the requested std, with kernels and with NumPy: 669,706 normals, to 5 standard errors.
+    """With kernels and with NumPy, the std of 669,706 noise samples is the requested std to 5 standard errors.
 
-    Correct code fails with probability 6e-7 for each. A std that is off by 1 % or more is missed with probability 1e-8.
+    Correct code fails with probability 6e-7 for each choice. If the std is wrong by 1 % or more, the test misses this
+    with probability 1e-8.
     """
     rule, sigma = "dp_dfa", 0.01
     for kernels in (True, False):

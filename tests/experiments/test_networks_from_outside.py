@@ -1,7 +1,6 @@
-"""Networks from outside nfa: the privacy statements in the records of their runs. Their runs are like other runs.
+"""Tests of runs with networks from outside nfa, and of the privacy statements in the records of these runs.
 
-A guarantee also depends on the network, because a network from outside could draw its first weights from the data,
-under any rule.
+A guarantee also depends on the network, because a network from outside could compute its first weights from the data.
 """
 
 import importlib
@@ -89,7 +88,7 @@ def test_a_dry_run_knows_it(settings, tiny):
 
 
 def test_images_go_through_a_text(tmp_path):
-    """A network that a text describes accepts images. Convolution and pooling have the sizes in the text.
+    """A network that a text describes accepts images. Its convolution and pooling have the sizes in the text.
 
     We use the images that come with nfa.
     """

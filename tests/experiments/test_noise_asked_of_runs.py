@@ -1,4 +1,4 @@
-"""`nfa train --target-epsilon` and `--noise-multiplier`: the result, the record, and the refusals."""
+"""Tests of `nfa train --target-epsilon` and `--noise-multiplier`: the noise, the record, and the refusals."""
 
 import functools
 import importlib
@@ -43,7 +43,7 @@ MULTIPLIER = {"rule": "dp_sgd", "rule_settings": {"C": 1.0}, "noise_multiplier":
 NEEDED = {"C": 0.3, "K": 2, "L": 0.3, "N_B": 5, "sigma": 0.5, "sigma_0": 1.0, "t": 0.15, "tau": 0.2, "tau_h": 0.9}
 NEEDED |= {"lam": 0.5}
 SOFTMAX = {"architecture": "6-3", "sampling": "none", "epochs": 1, "lr": 1.0, "adjacency": "add-remove"}
-CURVE = "objective_perturbation"  # this rule states a Renyi curve, which has no multiplier
+CURVE = "objective_perturbation"  # this rule states a Rényi curve, which has no noise multiplier
 
 
 @pytest.fixture(scope="module")
@@ -101,8 +101,8 @@ def test_a_multiplier_is_the_sensitivity_so_many_times(rule, own, adjacency, nam
 def test_the_noise_of_dp_dfa_follows_from_its_corrected_sensitivity(tiny):
     """The noise of DP-DFA follows from its corrected sensitivity, computed by hand.
 
-    Errors of norm 0.2 are multiplied by B, by a derivative of at most 1, and by inputs of norm 0.9 with a bias input of
-    1.
+    The rule multiplies errors of norm 0.2 by B, by a derivative of at most 1, and by inputs of norm 0.9 with a bias
+    input of 1.
     """
     own = {"tau_e": 0.2, "tau_h": 0.9}
     parts = prepare(tiny_settings(tiny, **MULTIPLIER | {"rule": "dp_dfa", "rule_settings": own}))
@@ -113,7 +113,7 @@ def test_the_noise_of_dp_dfa_follows_from_its_corrected_sensitivity(tiny):
 
 @pytest.mark.parametrize("rule", [rule for rule in names() if rule != CURVE])
 def test_every_rule_has_a_multiplier_or_says_by_its_id_why_not(rule, tiny):
-    """Every rule's mechanism has the requested multiplier under some adjacency, or a refusal has an id."""
+    """Every rule has the requested noise multiplier under some adjacency, or is refused with the id of a statement."""
     found, refused = [], []
     for adjacency in ADJACENCIES:
         sampling = "poisson" if adjacency == "add-remove" else "epoch-partition"
@@ -131,10 +131,10 @@ def test_every_rule_has_a_multiplier_or_says_by_its_id_why_not(rule, tiny):
 
 
 def test_the_noise_of_output_perturbation_follows_from_how_far_the_minimiser_moves(tiny):
-    """The noise of output perturbation follows from the largest change of the minimiser, computed by hand.
+    """The noise of output perturbation follows from the largest change of the minimiser, which we compute by hand.
 
-    Here lam = 1/2 and R = 2. One of the 40 records moves the minimiser by sqrt(2) R / (40 lam), plus 2 R / lam times
-    the tolerance.
+    In this test, lam = 1/2 and R = 2. One of the 40 records moves the minimiser by at most sqrt(2) R / (40 lam). The
+    tolerance of the solver adds 2 R / lam times this tolerance.
     """
     own = {"lam": 0.5, "R": 2.0}
     parts = prepare(tiny_settings(tiny, **MULTIPLIER | SOFTMAX | {"rule": "output_perturbation", "rule_settings": own}))
@@ -205,7 +205,7 @@ def test_the_data_can_be_read_once_for_many_settings(tiny):
     found = [resolved(one, load) for one in settings]
     assert read == [str(tiny)]
     assert found == [resolved(one) for one in settings]
-    assert [resolved(one, None) for one in found] == found  # the settings request no more noise, so nothing is read
+    assert [resolved(one, None) for one in found] == found  # the noise of these settings is known, so no data are read
 
 
 # --- the content of a record
@@ -233,7 +233,7 @@ def test_the_record_says_what_was_asked_for_and_what_was_got(tiny, tmp_path):
 
 
 def test_the_record_of_a_curve_says_so_too(tiny, tmp_path):
-    """The record of a rule that states a curve has its target too. We compute the shift of the curve by hand.
+    """The record also has the target if the rule states a Rényi curve. We compute the shift of this curve by hand.
 
     There are 40 records, lam = 1/2, and three classes.
     """
@@ -268,7 +268,7 @@ def test_the_same_command_goes_on_and_finds_its_record(tiny, tmp_path, monkeypat
             stop_after(patch, k)
             with pytest.raises(Killed):
                 run(asking, folder, checkpoint_every=0)
-        # a run with the noise of the first one, without a target, gives the same
+        # a run without a target, with the noise of the first run, gives the same results
         went_on = run(asking if k != 4 else resolved(asking), folder)
         if k == 4:
             assert "noise" not in went_on["privacy"]
@@ -294,7 +294,8 @@ def test_a_secure_run_that_was_interrupted_got_more_than_it_asked_for(tiny, tmp_
     assert record["settings"] == whole["settings"]
     noise = record["privacy"]["noise"]
     assert noise["asked"] == {"target_epsilon": 3.0, "delta": 1e-3, "steps": 12}
-    mechanism = Mechanism(**record["privacy"]["mechanism"])  # two uses in each session: four in all instead of three
+    # with an interruption, a record is used twice in each session, so four times instead of three times
+    mechanism = Mechanism(**record["privacy"]["mechanism"])
     four = accountant.epsilon([(mechanism, 4)], delta=1e-3, steps_per_epoch=1).epsilon
     assert noise["got"]["epsilon"] == record["privacy"]["guarantee"]["epsilon"] == pytest.approx(four, rel=1e-12)
     assert four > 3
@@ -383,10 +384,10 @@ def test_what_is_asked_for_must_be_complete(change, sentence, tiny):
 
 @pytest.mark.parametrize("sentence", BAD)
 def test_bad_settings_that_ask_for_noise_get_the_sentence_of_a_run(sentence, tiny):
-    """Invalid settings with a target or a multiplier cause the same error message as in a run.
+    """For invalid settings with a target or a multiplier, the computation of the noise raises the error of a run.
 
-    We compare a run with a call that computes only the noise. If the rule states no mechanism, the message reports
-    this.
+    We compare a run with a call that computes only the noise. For a rule without a mechanism, the message of this call
+    names the missing mechanism.
     """
     asking = replace(tiny_settings(tiny, **TARGET | WAYS["matrices"]), **BAD[sentence])
     told = []
@@ -421,9 +422,9 @@ def test_cells_that_ask_are_planned_run_and_found_finished(tmp_path, monkeypatch
 
 
 def test_a_dry_run_needs_no_noise_and_no_data_that_fit_its_target(tiny):
-    """A dry run works without the noise, and with data that do not fit the target.
+    """A dry run does not need the noise, and accepts data for which the target is refused.
 
-    The dry run times other batches, for which the target may have no theorem.
+    The dry run uses other batch sizes, for which no theorem may give an epsilon.
     """
     settings = tiny_settings(tiny, **TARGET | {"adjacency": "add-remove"}, sampling="poisson", kernels=False)
     cells = [Cell("one", settings, {})]
@@ -500,7 +501,8 @@ def test_the_command_shows_what_follows_and_finds_its_record_again(tiny, tmp_pat
     assert main.main([*typed, "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
     assert f"noise: {record['privacy']['noise']['statement']}\n" in out
-    assert main.main([*typed, "--conversion", "mironov2017", "--json"]) == 0  # more noise, so another folder is needed
+    # the paper's conversion needs more noise, so the run has other settings and another folder
+    assert main.main([*typed, "--conversion", "mironov2017", "--json"]) == 0
     other = json.loads(capsys.readouterr().out)
     assert other["settings"]["rule_settings"]["sigma"] > record["settings"]["rule_settings"]["sigma"]
     assert len(list((tmp_path / "runs" / "train").iterdir())) == 2

@@ -1,4 +1,4 @@
-"""The privacy part of a record: the mechanism, and the guarantee or the reason why there is no epsilon."""
+"""Tests of the entry "privacy" of a record: the mechanism, and the guarantee or the reason why there is no epsilon."""
 
 import json
 import math
@@ -53,7 +53,8 @@ def gaussian_epsilon(noise_multiplier, uses, delta):
     return best.fun
 
 
-# 6-5-4-3, tanh: sensitivity 2/10 sqrt(3 (4 + 1)) = 0.7746; batches of 10 of 40 records, 4 in an epoch, 3 epochs.
+# The network 6-5-4-3 with tanh has the sensitivity 2/10 sqrt(3 (4 + 1)) = 0.7746. An epoch has 4 batches of 10 of the
+# 40 records, and the run has 3 epochs.
 Z = 0.3 / (0.2 * math.sqrt(15))
 
 
@@ -79,7 +80,7 @@ def test_the_guarantee_is_that_of_the_steps_done(sampling, uses, steps, settings
     }
     assert guarantee["order"] > 1
     assert privacy["mechanism"]["sensitivity"] == pytest.approx(0.2 * math.sqrt(15), rel=1e-12)
-    # The statement begins with what a secure run would guarantee, and reports that this run is not secure.
+    # The statement begins with the guarantee of a secure run, and reports that this run is seeded.
     first = privacy["statement"].partition(". ")[0]
     assert told_epsilon(first) == told_epsilon(privacy["statement"])
     assert "this seeded run is not private" in first
@@ -90,7 +91,7 @@ def test_the_guarantee_is_that_of_the_steps_done(sampling, uses, steps, settings
 
 
 def test_batches_drawn_afresh_count_their_rate_and_their_steps(settings, tmp_path):
-    """If batches are drawn afresh, the guarantee counts their rate and their steps.
+    """If each step draws a new batch, the guarantee uses the sampling rate and the number of steps.
 
     The accountant's own tests check the epsilon. This test checks the arguments that the run passes to the accountant.
     """
@@ -119,7 +120,7 @@ def test_batches_drawn_afresh_count_their_rate_and_their_steps(settings, tmp_pat
         again = run(other, tmp_path / counted.conversion)
         assert again["privacy"]["guarantee"]["epsilon"] == pytest.approx(counted.epsilon)
         assert again["privacy"]["guarantee"]["bound"] == "wbk2019:thm27"
-        assert again["settings"] == record["settings"]  # the accountant is not part of the run's settings
+        assert again["settings"] == record["settings"]  # the settings that identify a run do not contain the accountant
     assert least.epsilon < by_renyi.epsilon < papers.epsilon
 
 
@@ -133,9 +134,9 @@ def test_labels_are_counted_by_epochs(settings, tmp_path):
 
 @pytest.mark.parametrize("change", [{"adjacency": "replace-label", "delta": 1e-3}, {"adjacency": "replace-one"}, {}])
 def test_pdfa_under_its_other_name_is_the_same_run(change, settings, tmp_path):
-    """PDFA under its other name gives the same run, except that the record has the name pdfa_label or pdfa.
+    """The rules pdfa and pdfa_label give equal runs. Their records differ only in the name of the rule.
 
-    The neighbours follow from the adjacency, not from the name.
+    The guarantee depends on the adjacency, not on the rule's name.
     """
     found = [
         untimed(run(replace(settings, **LABEL | {"rule": name} | change), tmp_path / name))
@@ -155,9 +156,9 @@ def test_a_name_that_is_none_is_told_the_aliases_too():
 
 
 def test_scaled_pixels_are_said_to_be_public(settings, tmp_path):
-    """The record reports that the scaling of the pixels is public: mean and deviation come from the training images.
+    """The record reports that the pixels' mean and deviation count as public but come from the training images.
 
-    The scaling "unit" needs bytes, and the tiny data are not bytes.
+    The test does not use the scaling "unit", because "unit" needs bytes, and the tiny data are not bytes.
     """
     record = run(replace(settings, adjacency="replace-one", delta=1e-3), tmp_path)
     assert record["privacy"]["statement"].endswith(PIXELS_PUBLIC)
@@ -303,9 +304,9 @@ SOLVED = {"architecture": "6-3", "sampling": "none", "epochs": 1, "lr": 1.0, "pi
 
 @pytest.mark.parametrize("rule", ["output_perturbation", "objective_perturbation"])
 def test_a_rule_that_solves_is_recorded_as_any_other(rule, tiny, tmp_path):
-    """A rule that computes a minimiser is recorded like any other rule.
+    """The record of a rule that computes a minimiser has the entries of any other rule.
 
-    The shift is sqrt(2) / (40 sigma), by hand. The single step uses all 40 records, and lam = 0.5.
+    By hand, the shift of the Rényi curve is sqrt(2) / (40 sigma). The single step uses all 40 records, and lam = 0.5.
     """
     own = {"lam": 0.5, "sigma": 0.05}
     settings = tiny_settings(tiny, rule=rule, rule_settings=own, adjacency="add-remove", **SOLVED)

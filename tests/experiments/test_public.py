@@ -1,7 +1,8 @@
-"""Public facts are declared: before its first step, a counted or secure run uses the same facts for neighbours.
+"""Tests that a run with a guarantee uses the same public facts for neighbouring data sets before its first step.
 
-We write neighbouring data files for every sampler, under every adjacency for which the sampler is counted. The test
-makes them by hand from the adjacency, without nfa's own code for neighbours.
+The user declares these facts, for example the classes. We write neighbouring data files for every sampler and adjacency
+for which a theorem gives an epsilon. The tests construct the neighbours from the definition of the adjacency, without
+nfa's own code for neighbours.
 """
 
 import csv
@@ -30,7 +31,7 @@ from nfa.sampling import SAMPLERS, most_records
 pytestmark = pytest.mark.filterwarnings("ignore::nfa.privacy.rdp.OrderAtGridEnd")
 
 RNG = np.random.default_rng(11)
-N = 24  # the public number of records; the files have 23 to 25
+N = 24  # the public number of records; the files have 23 to 25 records
 NAMES = ("emu", "cat", "ant", "dog")  # the order is not alphabetical; no record is an ant
 X, Y = RNG.standard_normal((N, 3)).round(3), np.array([0, 1, 1, 3] * (N // 4))
 Y[Y == 0] = 1
@@ -46,7 +47,7 @@ def neighbours_of(adjacency):
     if adjacency in NUMBER_DIFFERS:
         for k in (0, 5, N - 1):  # one record fewer
             yield X, Y, np.delete(X, k, axis=0), np.delete(Y, k)
-        for record, label in (([1e6, -1e6, 0.0], 2), (X[5], 0)):  # one additional record; the second one is a duplicate
+        for record, label in (([1e6, -1e6, 0.0], 2), (X[5], 0)):  # one additional record: a new record or a duplicate
             yield X, Y, np.vstack([X, record]), np.append(Y, label)
         return
     for k, record, label in ((5, X[5], 1), (5, X[6], 2), (0, np.zeros(3), 0), (N - 1, [255.0, 1e6, -3.0], 3)):
@@ -67,7 +68,10 @@ def write(path, x, y, labels):
 
 
 def settings_of(path, scheme, adjacency, labels="names", **more):
-    """The settings of a counted run with this sampler. A pass of partial passes is a whole shuffle."""
+    """The settings of a run with a guarantee and this sampler.
+
+    For partial passes, tau is 1, so a pass is a whole shuffle.
+    """
     options = {"tau": {"tau": 1.0, "batch": 1}, "N_B": {"N_B": 2}}
     given = {"rule": "dp_sgd", "rule_settings": {"C": 1.0}, "noise_multiplier": 2.0, "batch": 6}
     for name in SAMPLERS[scheme].options:
@@ -99,7 +103,7 @@ UNDER = pytest.mark.parametrize("adjacency", ADJACENCIES)
 
 @pytest.fixture(autouse=True)
 def fixed(tmp_path, monkeypatch):
-    """A temporary state folder, secure streams with one fixed key, and products that NumPy may compute."""
+    """A temporary state folder, secure streams with one fixed key, and no check of NumPy's products."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setattr(noise.os, "urandom", lambda k: bytes(range(k)))
     monkeypatch.setattr(company, "check", lambda *of, **how: None)
@@ -107,7 +111,7 @@ def fixed(tmp_path, monkeypatch):
 
 @pytest.fixture
 def pairs(tmp_path):
-    """pairs(scheme, adjacency, ...) -> the settings of both runs, for every pair of neighbours with a counted run."""
+    """pairs(scheme, adjacency, ...) -> the settings of both runs, for every pair of neighbours with a guarantee."""
 
     def make(scheme, adjacency, labels="names", **more):
         for k, (x, y, other_x, other_y) in enumerate(neighbours_of(adjacency)):
@@ -115,7 +119,8 @@ def pairs(tmp_path):
             for side, one in enumerate(((x, y), (other_x, other_y))):
                 folder = tmp_path / f"{k}{side}"
                 folder.mkdir(exist_ok=True)
-                path = write(folder / "own.npz", *one, labels)  # the record has this name, so both files have it
+                # both files have the same name, because the record contains the name
+                path = write(folder / "own.npz", *one, labels)
                 both.append(settings_of(path, scheme, adjacency, labels, **more))
             with suppress(NoGuarantee):
                 prepare(both[0])
@@ -125,13 +130,16 @@ def pairs(tmp_path):
 
 
 def labels_in(settings):
-    """The numbers that stand for the labels in the file of a run, from the declared classes."""
+    """The labels in the data file of a run, as numbers in the order of the declared classes."""
     y = np.load(settings.dataset)["y_train"]
     return [NAMES.index(label) for label in y] if y.dtype.kind == "U" else y.tolist()
 
 
 def test_what_is_counted_here_is_what_has_a_theorem(pairs):
-    """Every case that has a theorem is counted here. If all were refused, the tests below would test nothing."""
+    """Every sampler and adjacency with a theorem is tested.
+
+    If all pairs were refused, the next tests would test nothing.
+    """
     counted = {(s, a) for s in SAMPLERS for a in ADJACENCIES if list(pairs(s, a))}
     expected = {(s, a) for s, one in COVERAGE.items() for a in ADJACENCIES if a not in one.refused}
     whole_shuffles = {("partial-passes", a) for a in ADJACENCIES if a not in COVERAGE["epoch-partition"].refused}
@@ -152,15 +160,16 @@ def test_nothing_before_the_first_step_differs_for_neighbours(scheme, adjacency,
 @EVERY
 @UNDER
 def test_the_batches_of_the_other_records_are_the_same(scheme, adjacency, pairs):
-    """With one seed, the batches contain the same other records in every step.
+    """With equal seeds, the batches for two neighbours contain the same other records in every step.
 
-    Neighbours differ by a record that is changed in place, or by the last record.
+    The neighbours differ in a record that is changed in place, or in the last record.
     """
     for both in pairs(scheme, adjacency):
         one, other = map(prepare, both)
         n = min(one.batches.n, other.batches.n)
         if adjacency in NUMBER_DIFFERS and not np.array_equal(one.batches.x[:n], other.batches.x[:n]):
-            continue  # The other records change places. Their batches have the same law, because the rate is the same.
+            # The other records change places. Their batches have the same distribution, because the rate is the same.
+            continue
         for t in range(1, one.steps + 1):
             drawn = [chosen[chosen < n].tolist() for chosen in (one.batches.indices(t), other.batches.indices(t))]
             assert drawn[0] == drawn[1]
@@ -169,9 +178,9 @@ def test_the_batches_of_the_other_records_are_the_same(scheme, adjacency, pairs)
 @pytest.mark.parametrize("adjacency", [name for name in ADJACENCIES if name not in NUMBER_DIFFERS])
 @EVERY
 def test_a_split_is_by_place_where_neighbours_have_the_same_number(scheme, adjacency, pairs):
-    """If neighbours have equally many records, a split depends only on the place of a record.
+    """If neighbours have equally many records, the place of a record alone determines its part of a validation split.
 
-    So the split and the training examples of neighbours are the same, except for the record that differs.
+    So neighbours have the same training and validation examples, except for the record that differs.
     """
     for both in pairs(scheme, adjacency, validation=0.25, train_examples=12):
         one, other = map(prepare, both)
@@ -220,9 +229,9 @@ def typed(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize("how", ["", "--secure"])
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 def test_a_run_that_promises_something_wants_its_classes_declared(adjacency, how, typed, tmp_path):
-    """A run with a guarantee needs declared classes, because a changed record could change all later columns.
+    """A run with a guarantee needs declared classes, because one changed record could change the classes in the data.
 
-    The counterexample is a data set in which one `emu` becomes an `ant`.
+    For example, if one `emu` becomes an `ant`, the columns of all later classes change.
     """
     write(tmp_path / "own.npz", X, Y, "names")
     sampling = "poisson" if adjacency in NUMBER_DIFFERS else "epoch-partition"
@@ -249,7 +258,7 @@ def test_a_run_that_promises_nothing_may_read_its_classes(typed, tmp_path):
 
 
 def bad_files():
-    """The contents of refused files of 25 examples. No error message may contain this number or the word "sesame"."""
+    """The contents of refused files of 25 examples. No error message may contain the number 25 or the word "sesame"."""
     x, y = np.vstack([X, X[:1]]), np.insert(np.array(NAMES, "U9")[Y], 3, "sesame")
     numbers = np.insert(Y, 3, 777)
     good = {"x_train": x, "y_train": np.append(np.array(NAMES)[Y], "emu"), "x_test": PUBLIC[0]}
@@ -369,9 +378,9 @@ def test_an_estimate_is_of_the_public_number(tmp_path):
 
 @pytest.mark.parametrize("sampling", ["none", "poisson"])
 def test_a_rule_that_states_an_adjacency_of_its_own_wants_it_named(sampling, tmp_path, monkeypatch):
-    """A rule with its own adjacency needs it in the settings; otherwise the file would give the number of records.
+    """A run of a rule that states its own adjacency needs this adjacency in its settings.
 
-    These settings name no adjacency.
+    Without an adjacency in the settings, nfa would read the number of records from the file.
     """
     (tmp_path / "states_its_own.py").write_text(
         "from nfa.mechanism import Mechanism\nfrom nfa.rules.dp_sgd import dp_sgd\n"
@@ -421,7 +430,7 @@ def test_a_delta_that_allows_one_record_to_be_published_is_refused(adjacency, tm
                 refuse_what_has_no_guarantee("--secure", parts)
         else:
             refuse_what_has_no_guarantee("--secure", parts)
-        record = run(settings, tmp_path / str(delta))  # as --anyway trains
+        record = run(settings, tmp_path / str(delta))  # a call of `run`, like --anyway, trains without a guarantee
         assert record["private"] is not refused
         assert record["privacy"]["statement"].startswith("none: delta ") is refused
         refuse_what_has_no_guarantee("--delta", prepare(replace(settings, secure=None)))

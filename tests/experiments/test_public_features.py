@@ -1,4 +1,4 @@
-"""Runs on public features: the trained head, values that are computed once, cached and restored, and refusals."""
+"""Tests of runs on public features: the trained head, the cache of the features, and refusals."""
 
 import json
 import re
@@ -66,9 +66,9 @@ def small(**more):
 
 
 def test_the_head_learns_as_the_last_layer_of_the_whole_network(tiny):
-    """The head learns like the last layer of the whole network.
+    """The head (the trained layer on the features) learns like the last layer of the whole network.
 
-    Its BP directions equal those of the last layer of a network in which all other layers are frozen.
+    The head's BP directions equal those of the last layer of a network in which all other layers are frozen.
     """
     settings = tiny_settings(
         tiny, rule="bp", features="random:5,4", architecture="4-3", activation="relu", init="he-normal", dtype="float64"
@@ -91,7 +91,7 @@ def test_the_head_learns_as_the_last_layer_of_the_whole_network(tiny):
 
 
 def test_the_draws_have_their_own_stream(tiny):
-    """The draws of the features have their own stream, so the head's first weights are those without features."""
+    """Features use their own random stream, so the head's first weights are equal with and without features."""
     settings = tiny_settings(tiny, features="random:6", architecture="6-3")
     with_features, without = prepare(settings), prepare(replace(settings, features=None))
     assert np.array_equal(with_features.net.W[1], without.net.W[1])
@@ -153,7 +153,7 @@ def test_features_are_computed_once_in_a_process_and_once_on_a_machine(folder, c
     again = prepare(replace(given, rule="bp", lr=0.5, seed=1))
     assert computed == [60, 1000]
     assert again.batches.x.base is first.batches.x.base
-    public_features._kept.clear()  # as in another process, where nothing is cached
+    public_features._kept.clear()  # empties the cache, like a new process
     other = prepare(given)
     assert computed == [60, 1000]
     assert np.array_equal(other.batches.x, first.batches.x)
@@ -161,7 +161,7 @@ def test_features_are_computed_once_in_a_process_and_once_on_a_machine(folder, c
     assert not other.batches.x.flags.writeable
     prepare(replace(given, pixels="unit"))
     assert computed == [60, 1000] * 2
-    prepare(replace(given, pixels="unit", seed=2))  # other examples with the same test set
+    prepare(replace(given, pixels="unit", seed=2))  # other settings with the same test set
     assert computed == [60, 1000] * 2 + [60]
 
 
@@ -237,7 +237,8 @@ def test_a_secure_run_keeps_no_features_and_has_the_epsilon_of_no_features(pictu
     assert not (folder / "cache").exists()
     plain = run(replace(settings, features=None, architecture=f"64:dense{net.split('-')[0]},3"), folder / "plain")
     epsilons = [one["privacy"]["guarantee"]["epsilon"] for one in (record, plain)]
-    assert epsilons[0] == pytest.approx(epsilons[1], rel=1e-3)  # the rounding depends on the size of the network
+    # not equal, because the counted rounding depends on the size of the network
+    assert epsilons[0] == pytest.approx(epsilons[1], rel=1e-3)
     assert FEATURES_ALONE not in plain["privacy"]["statement"]
     network, _ = trained.load(folder / "secure")
     loaded = data.load(str(pictures), classes="3")

@@ -1,4 +1,4 @@
-"""A run that stops at any step, in any way, and then resumes is bitwise identical to the uninterrupted run."""
+"""Tests that a run that stops at any step and then resumes is bitwise identical to an uninterrupted run."""
 
 import json
 import re
@@ -79,13 +79,14 @@ def test_stopped_between_the_last_step_and_the_record(settings, tmp_path, monkey
 
 
 def test_stopped_again_and_again_with_few_checkpoints(settings, tmp_path, monkeypatch):
-    """A run with few checkpoints that stops again and again repeats steps, and gives the same results.
+    """A run with few checkpoints that stops several times repeats some steps, and gives the same results.
 
-    It repeats the steps after the last checkpoint.
+    The run repeats the steps after its last checkpoint.
     """
     whole = untimed(run(settings, tmp_path / "whole"))
     clock = iter(range(10**6))
-    monkeypatch.setattr(time, "monotonic", lambda: next(clock))  # a checkpoint at every third step
+    # with this clock, the run writes a checkpoint at every third step
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
     starts = []
     for k in (2, 5, 9, 11):
         with monkeypatch.context() as patch:
@@ -127,7 +128,7 @@ run(Settings(architecture="784-30-10", train_examples=2000, batch=4, epochs=6), 
 def kill_and_resume(folder, kills, rng):
     """Kill a running process several times without warning, then let it finish.
 
-    Return its record and the steps that it had reached.
+    Return the record of the run, and the step of the checkpoint after each kill.
     """
     checkpoint = folder / "dfa-seed1.ckpt.npz"
     reached = []
@@ -140,7 +141,7 @@ def kill_and_resume(folder, kills, rng):
             time.sleep(rng.uniform(0, 0.2))
         finally:
             child.kill()
-            assert child.wait() == -signal.SIGKILL  # the process was still running
+            assert child.wait() == -signal.SIGKILL  # -SIGKILL: the process was still running
         with np.load(checkpoint) as saved:
             reached.append(json.loads(saved["header"].tobytes())["t"])
     subprocess.run([sys.executable, "-c", CHILD, str(folder)], cwd=ROOT, check=True)

@@ -1,8 +1,8 @@
-"""The sensitivity of a secure run in floats: the computed sums of neighbours differ by at most the stated change.
+"""Tests of the sensitivity of a secure run in floats: the sums of neighbours differ by at most the stated change.
 
-The stated change includes rounding. The test uses the run's own kernels, parts and rounding to the grid, without the
-noise. The oracle is the norm of the difference. On the grid, the test computes the norm exactly, in integers. Before
-the grid, the norm has a proven bound on its rounding.
+The stated change includes rounding. The tests use the run's own kernels, parts (pieces of a batch for one thread) and
+rounding to the grid, without the noise. The oracle is the norm of the difference. On the grid, a test computes the norm
+exactly, in integers. Before the rounding to the grid, it computes an upper bound of the norm.
 """
 
 import math
@@ -42,7 +42,7 @@ def allowed(name):
 
 
 ALLOWED = [name for name in names() if allowed(name)]
-READINGS = {  # values of settings that are texts; a rule gets the settings that it takes
+READINGS = {  # values of settings other than numbers that a bound needs; a rule gets only the settings that it has
     "carries": ("error", "ternary", "label"),
     "clip": ("joint", "layer"),
     "top": ("error", "derivative", "unclipped"),
@@ -57,7 +57,7 @@ def on_grid(out, std, rng, *, unit):
 
 
 def untouched(out, std, rng):
-    """Replacement for the noise, which leaves the sum as computed."""
+    """Replacement for the noise of a secure run, which does not change the sum."""
 
 
 def flat(direction):
@@ -73,7 +73,7 @@ def apart_on_grid(one, other, unit):
 
 
 def apart(one, other):
-    """An upper bound of the distance. Each of n + 4 roundings is covered by a factor of 1 + 2^-52."""
+    """An upper bound of the distance. A factor of 1 + 2^-52 covers each of the n + 4 roundings."""
     difference = flat(one) - flat(other)
     largest = np.abs(difference).max(initial=0) or 1.0
     return largest * math.sqrt(math.fsum((difference / largest) ** 2)) * (1 + (len(difference) + 4) * 2.0**-52)
@@ -109,9 +109,9 @@ def random_records(rng, net, n):
 
 
 def neighbours(rng, net, adjacency, n, last):
-    """Two data sets of about n records. They differ at the front, at the end or anywhere, or at the end if ``last``.
+    """Two neighbouring data sets of about n records. They differ in the last record if ``last``, or else in any record.
 
-    A zeroed-out record adds the same as a missing record.
+    Zero-out pairs leave out a record, because a zeroed-out record and a missing record both add 0.
     """
     x, y = random_records(rng, net, n)
     at = n - 1 if last else [0, n - 1, int(rng.integers(n))][rng.integers(3)]
@@ -126,7 +126,7 @@ def neighbours(rng, net, adjacency, n, last):
 
 
 def random_run(rng, name, adjacency, widest=40):
-    """A random run: (sums on two neighbours before the grid, the same on the grid, counted, real mechanism, unit)."""
+    """Return the sums of two neighbours before and on the grid, the counted rounding, the exact mechanism, the unit."""
     rule, net = spec(name), random_net(rng, widest)
     for l in range(1, net.L + 1):
         net.W[l] *= 10 ** rng.normal(0, 1)
@@ -143,7 +143,7 @@ def random_run(rng, name, adjacency, widest=40):
     bound.pop("rng", None)
     part = int(rng.integers(1, 9))
     n = max(1, part * int(rng.integers(1, 5)) + int(rng.integers(-1, 2)))
-    # The theorem for n records. With its public limit of records, a run counts a million times as many.
+    # We apply the theorem to n records. A run applies it to its public limit, which is a million times as many records.
     counted = rounding_of(rule, bound, net, part=part, records=n)
     real = rule.release(adjacency, bound | {"net": net} | IN_FULL)
     unit = counted.unit(real)
@@ -151,7 +151,8 @@ def random_run(rng, name, adjacency, widest=40):
     bind.use_kernels(net, SGD(0.1), bound, True)
     sums = []
     with np.errstate(all="ignore"):
-        # The draws for an example depend on its place. Without the last record, all others keep their places.
+        # The random samples for an example depend on its place. If the last record is missing, all others keep their
+        # places.
         pair = neighbours(rng, net, adjacency, n, last="weigh" in rule.given)
         for add_normal in (untouched, partial(on_grid, unit=unit)):
             whole = InParts(partial(rule.function, **bound | {"add_normal": add_normal}), rule, size=part)
@@ -160,7 +161,7 @@ def random_run(rng, name, adjacency, widest=40):
 
 
 def ratios(cases, name, adjacency, seed):
-    """The changes of the sums for random neighbours, divided by the stated change, before the grid and on the grid."""
+    """The changes of sums for random neighbours, before the grid and on the grid, divided by the stated changes."""
     found = []
     for case in range(cases):
         rng = np.random.default_rng((seed, case, names().index(name), ADJACENCIES.index(adjacency)))
@@ -198,9 +199,10 @@ def test_no_neighbours_are_further_apart_than_stated(name, adjacency):
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("name", ALLOWED)
 def test_no_neighbours_of_ten_thousand_are_further_apart_than_stated(name, adjacency):
-    """In ten thousand pairs, no sum changes by more than stated, and some change by over 0.2 of the stated change.
+    """In ten thousand pairs, no sum changes by more than the stated change, and one changes by over 0.2 of it.
 
-    The search has 11,000 cases, because the rules refuse some networks. The 0.2 shows that the search is effective.
+    The search has 11,000 cases, because the rules refuse some networks. The lower limit of 0.2 shows that the search
+    finds large changes.
     """
     found = ratios(-(-11_000 // (len(ALLOWED) * len(ADJACENCIES))), name, adjacency, seed=1)
     assert not found or max(found)[0] > 0.2
@@ -210,7 +212,7 @@ def test_no_neighbours_of_ten_thousand_are_further_apart_than_stated(name, adjac
 
 
 def moved_by_one_more(name, net, given, x, y):
-    """The change of the sum from one additional record at the front, divided by the stated change for add-remove."""
+    """The change of the sum if one record is added at the front, divided by the stated change for add-remove."""
     rule, m, part = spec(name), 256, 128
     bound = rule_settings.values(rule, given | {"m": m}, bound=1.0, positive=1.0, noise=1.0, count=1)
     counted = rounding_of(rule, bound, net, part=part, records=most_records(len(x)))
@@ -223,7 +225,7 @@ def moved_by_one_more(name, net, given, x, y):
 
 
 def two_classes():
-    """Images of two classes, for a softmax with two outputs. The two errors of a record are opposite up to one bit."""
+    """Images of two classes, for a softmax with two outputs. A record's two errors are opposite up to one bit."""
     images = data.load("fashion-mnist-small")
     chosen = np.flatnonzero(images.y_train < 2)[:60]
     x = images.x_train[chosen].reshape(len(chosen), -1) / 255
@@ -248,9 +250,9 @@ def at_the_kink():
 
 @pytest.mark.verifies("ours:rounding")
 def test_a_record_more_moves_no_other_record_s_ternary_error():
-    """An additional record changes no other record's ternary error, for one image alone and with another.
+    """An additional record does not change the ternary error of the other record in the batch.
 
-    With the library's products, 8 of the 30 sums change by 1.9 times the stated change.
+    With the library's matrix products, 8 of the 30 sums would change by 1.9 times the stated change.
     """
     rng = np.random.default_rng(0)
     net = mlp([784, 512, 2], ops.tanh, rng=rng)
@@ -268,9 +270,9 @@ def test_a_record_more_moves_no_other_record_over_a_kink():
 @pytest.mark.verifies("ours:rounding")
 @pytest.mark.parametrize("name", [name for name in ALLOWED if spec(name).setting("C") and name != "dp_ulr_sound"])
 def test_a_weighed_entry_that_underflows_is_not_rounded_up(name):
-    """A weighted entry that underflows is not rounded up. Otherwise the norm of the term would be 4/3 of C.
+    """A weighted entry that underflows is not rounded up, because the norm of its term would then be 4/3 of C.
 
-    Here dz is 3 times the smallest float, h = 1e300, and the weight is about 1/2.
+    In this test, dz is 3 times the smallest float, h is 1e300, and the weight is about 1/2.
     """
     rng = np.random.default_rng(0)
     net = mlp([3, 2], ops.tanh, loss=ops.squared_error, rng=rng)

@@ -1,6 +1,7 @@
-"""Rules from outside nfa: the privacy statements in their records. No such rule counts as a rule of nfa.
+"""Tests of rules from outside nfa, and of the privacy statements in the records of their runs.
 
-`private: true` is only for rules of nfa that are the same as in their files. These tests try to get it in other ways.
+A record has `private: true` only if the rule is part of nfa and was not changed after import. These tests try to get
+`private: true` for other rules.
 """
 
 import functools
@@ -109,7 +110,8 @@ def test_a_record_repeats_what_the_module_states_and_warrants_nothing(settings, 
     assert theirs["stated_by"] == name
     assert theirs["mechanism"]["noise_std"] == 3.0
     ours = run(replace(settings, secure=True), tmp_path / "ours")
-    # For a rule from outside, nfa counts only the grid of the noise. For a rule of nfa, it counts rounding too.
+    # For a rule from outside, epsilon includes only the grid of the noise. For a rule of nfa, epsilon also includes
+    # rounding.
     epsilons = [said["guarantee"]["epsilon"] for said in (theirs, ours["privacy"])]
     assert 1 < epsilons[1] / epsilons[0] < 1 + 1e-4
     assert ours["private"] is True
@@ -130,16 +132,16 @@ def test_a_seeded_record_says_who_states_it(settings, tmp_path, outside):
 
 
 def test_the_mechanism_is_that_of_the_module_named(settings, outside):
-    """The mechanism comes from the module in the settings, even if the function claims another module."""
+    """The mechanism is that of the module that the settings name, even if the function names another module."""
     prepared = prepare(replace(settings, rule=outside(POSES)))
     assert prepared.privacy.known["statement"].endswith("states no mechanism")
     assert prepared.mechanism is None
 
 
 def test_a_secure_rule_keeps_its_own_noise_of_examples_and_draws_it_from_the_cipher(settings, outside):
-    """In a secure run, a rule keeps its own noise for examples and draws it from the cipher.
+    """In a secure run, a rule draws its noise for single examples from the cipher, without a kernel.
 
-    The kernel of this noise is for seeded runs only. Both kinds of run use a kernel for the noise on the sum.
+    The kernel for this noise is only for seeded runs. Secure and seeded runs use a kernel for the noise on the sum.
     """
     kernels = pytest.importorskip("nfa.kernels.philox", reason="numba is not installed: pip install numba")
     from randomgen import ChaCha
@@ -201,7 +203,7 @@ def test_a_mechanism_that_is_none_gets_a_sentence(settings, outside, mechanism, 
 
 
 def test_no_function_reaches_a_rule_as_a_setting(settings, outside):
-    """No function reaches a rule as a setting, because only the run chooses kernels.
+    """A user cannot pass a function to a rule as a setting, because only the run chooses kernels.
 
     A setting can set an argument of a rule only to a JSON value.
     """
@@ -218,9 +220,9 @@ def test_no_function_reaches_a_rule_as_a_setting(settings, outside):
 
 
 def test_rule_and_mechanism_are_given_one_plain_number(settings):
-    """Rule and mechanism get the same plain number.
+    """The rule and its mechanism get the same plain number for a setting.
 
-    An object with a value that changes at every use is read only once.
+    A setting can be an object whose value changes at every use. nfa reads such an object only once.
     """
 
     class Turning(float):
@@ -242,7 +244,7 @@ def evil(*args, **kwargs):
 
 
 def poses(module):
-    """The replacement function, which claims to come from the original module."""
+    """A replacement for a function, with attributes that name the original module."""
 
     def other(*args, **kwargs):
         return None
@@ -285,9 +287,9 @@ FLAT = Activation("flat", np.tanh, lambda z: 100 * np.ones_like(z), 0.0, 0.01)
 
 @pytest.mark.parametrize("part, told", [("layer", "a layer Short"), ("phi", "an activation 'flat'")])
 def test_a_network_from_outside_has_no_guarantee_of_nfa(settings, monkeypatch, part, told):
-    """A network from outside has no guarantee of nfa, because the guarantee would depend on the network's own bounds.
+    """nfa gives no guarantee for a network from outside, because nfa has not checked the network's bounds.
 
-    These are the bounds on its derivatives and norms.
+    These are bounds on derivatives and norms.
     """
 
     def build(**given):

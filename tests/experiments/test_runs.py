@@ -1,4 +1,4 @@
-"""A run, and the content of its record."""
+"""Tests of a run, and of the content of its record."""
 
 import json
 import os
@@ -30,7 +30,7 @@ def settings(tiny):
 
 
 def test_a_run_is_the_loop_written_out_by_hand(tiny, tmp_path):
-    """A run equals a loop written by hand: softmax regression on standardised pixels by gradient descent.
+    """A run gives the results of a loop written by hand: softmax regression on standardised pixels by gradient descent.
 
     The loop is ten lines of NumPy.
     """
@@ -70,9 +70,9 @@ def test_a_run_is_the_loop_written_out_by_hand(tiny, tmp_path):
 
 
 def test_the_training_accuracy_is_of_all_training_examples_at_the_end(tiny, tmp_path):
-    """The training accuracy is the accuracy on all training examples at the end, without the held-out examples.
+    """The training accuracy in the record is measured on all training examples at the end, without held-out examples.
 
-    We compare it with a step-by-step computation of three epochs of full batches.
+    The test computes the three epochs of full batches step by step.
     """
     whole = tiny_settings(tiny, rule="bp", sampling="none", validation=0.25)
     parts = prepare(whole)
@@ -89,9 +89,9 @@ def test_the_training_accuracy_is_of_all_training_examples_at_the_end(tiny, tmp_
 
 
 def test_a_private_rule_on_all_the_data_divides_by_their_number(settings, tmp_path):
-    """If a private rule uses all data in each step, it divides by their number, and the batch size changes nothing.
+    """A private rule that uses all records in each step divides by their number. The batch size has no effect.
 
-    The record of such a run contains no batch size.
+    So the record of such a run contains no batch size.
     """
     private = {"rule": "dp_sgd", "rule_settings": {"C": 0.5, "sigma": 0.25}, "train_examples": 25}
     counted = {"sampling": "none", "adjacency": "add-remove", "delta": 1e-5}
@@ -105,8 +105,8 @@ def test_a_private_rule_on_all_the_data_divides_by_their_number(settings, tmp_pa
 def test_the_history_says_what_share_of_the_last_batch_each_clip_shortened(settings, tmp_path):
     """The history has the share of the last batch that each clip scales down.
 
-    The oracle is the norms of the gradients of single records. The first epoch is one step on all records, so the norms
-    belong to the first weights.
+    The test computes the norms of the gradients of single records at the first weights. The first epoch is one step on
+    all records, so it uses these gradients.
     """
     one = replace(settings, rule="dp_sgd", sampling="none", epochs=2, adjacency="add-remove", delta=1e-5)
     parts = prepare(replace(one, rule="bp", adjacency=None, delta=None))
@@ -129,7 +129,8 @@ def test_the_record_is_on_disk_whole_and_names_no_place(settings, tmp_path):
     text = (tmp_path / "out" / "dfa-seed1.json").read_text()
     assert json.loads(text) == record
     records.validate(record)
-    assert [p.name for p in (tmp_path / "out").iterdir()] == ["dfa-seed1.json"]  # no checkpoint, no partly written file
+    # the folder has no checkpoint and no incomplete file
+    assert [p.name for p in (tmp_path / "out").iterdir()] == ["dfa-seed1.json"]
     assert record["data"] | {"digest": "", "source": ""} == {
         "name": "tiny",
         "digest": "",
@@ -152,7 +153,8 @@ def test_the_record_is_on_disk_whole_and_names_no_place(settings, tmp_path):
 
 def test_a_record_tells_the_most_memory_that_a_step_held(tiny, tmp_path):
     record = run(tiny_settings(tiny, rule="tests.experiments.own_rules:wasteful"), tmp_path)
-    assert 30_000_000 <= record["timing"]["step_bytes"] <= 30_100_000  # the network and the batch take a few kB more
+    # the largest array takes 30 MB; network and batch take a few kB
+    assert 30_000_000 <= record["timing"]["step_bytes"] <= 30_100_000
 
 
 def test_a_record_tells_the_processor_time_of_a_step_beside_the_clock_s(tiny, tmp_path):
@@ -172,7 +174,7 @@ def test_what_was_not_measured_or_used_is_not_written(settings, tmp_path):
         "test",
         "accountant",
         "conversion",
-    }  # these are not settings of this rule
+    }  # the rule of this run does not have these settings
     unused |= {
         "first_weights",
         "adam_eps",
@@ -317,9 +319,9 @@ def test_a_record_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
 
 
 def test_a_run_that_is_not_tested_looks_at_no_test_example(tmp_path, monkeypatch):
-    """A run without a test reads no test example. Other test examples give the same record, except for a digest.
+    """A run that is not tested uses no test example. With other test examples, only a digest in the record differs.
 
-    This is the digest of the file. The record has no test accuracy.
+    It is the digest of the data file. The record has no test accuracy.
     """
     found = []
     for shift in (0.0, 100.0):

@@ -1,4 +1,4 @@
-"""A refused run writes nothing and prints one sentence. A run that diverges ends with one sentence."""
+"""Tests of runs that are refused or diverge. A refused run writes no file. The message is one sentence."""
 
 import sys
 from dataclasses import replace

@@ -1,7 +1,7 @@
-"""Runs without a seed: the source of their randomness, the statements of their records, and the epsilon of a lost step.
+"""Tests of secure runs: their randomness, the privacy statements in their records, and the epsilon of lost steps.
 
-The draws come from the operating system, so they differ every time. Each statistical test fails on correct code once in
-10^9 runs.
+The random samples come from the operating system, so they differ in every run of a test. Each statistical test fails on
+correct code once in 10^9 runs.
 """
 
 import copy
@@ -53,7 +53,7 @@ def killed(settings, folder, monkeypatch, k, **how):
 
 
 def ctrl_c_at(patch, k):
-    """Send Ctrl-C in step k. The run then writes a checkpoint."""
+    """Send Ctrl-C in step k. The run then writes a checkpoint and stops."""
     whole = prepared.train
 
     def interrupted(*given, **more):
@@ -89,7 +89,7 @@ def settings(tmp_path):
 
 
 def test_a_stream_is_the_cipher_under_a_key_of_its_own(monkeypatch):
-    """A stream is the cipher with its own key. We compare it word by word.
+    """A stream is the output of the cipher with its own key. We compare each word.
 
     test_kernels_noise compares `cipher.chacha20` itself with RFC 8439.
     """
@@ -131,11 +131,12 @@ def test_without_the_library_a_sentence(monkeypatch):
 
 @pytest.mark.slow
 def test_the_laws_of_the_draws():
-    """The draws have their laws, and steps, purposes and draws are uncorrelated.
+    """The samples have the right distributions. Samples of different steps, purposes and calls are uncorrelated.
 
     We use KS tests for uniforms and normals, a chi-square test for bytes, and correlations of neighbouring steps,
-    purposes and draws. The keys are new in each run, and correct code fails once in 10^9 runs. These errors are missed
-    once in 10^6 runs: a law 0.06 off, a correlation of 0.09 of normals, and one of 0.4 or 0.7 of first draws.
+    purposes and samples. The keys are new in each run, and correct code fails once in 10^9 runs. The test misses the
+    following errors once in 10^6 runs: a distribution function wrong by 0.06, a correlation of 0.09 between normals,
+    and a correlation of 0.4 or 0.7 between first samples.
     """
     streams = noise.secure()
     firsts = {purpose: np.array([streams(purpose, t).random() for t in range(300)]) for purpose in noise.SECRET}
@@ -245,7 +246,7 @@ def test_no_record_says_more(settings, tmp_path):
 
 
 def test_no_secure_rule_of_nfa_draws_noise_for_single_examples():
-    """No secure rule of nfa draws noise for single examples. Such noise has its kernel only in seeded runs."""
+    """No rule of nfa draws noise for single examples in a secure run, because the kernel of this noise needs a seed."""
     assert {name for name in names() if "add_normal_each" in spec(name).given} >= {"pdfa", "noisy_bp"}
     assert not [name for name in ALLOWED if "add_normal_each" in spec(name).given]
 
@@ -262,7 +263,7 @@ def test_kernels_for_ulr_draw_from_a_cipher(settings):
 
 
 def epsilon_of(record, spent):
-    """The epsilon of this number of steps, or of this number of uses of a record if epochs are shuffled."""
+    """The epsilon of ``spent`` steps, or of ``spent`` uses of a record if epochs are shuffled."""
     mechanism = Mechanism(**record["privacy"]["mechanism"])
     per_epoch = 1 if mechanism.sampling == "epoch-partition" else None
     return accountant.epsilon(
@@ -274,7 +275,7 @@ def epsilon_of(record, spent):
 def test_every_session_begins_a_fresh_epoch(settings, tmp_path, monkeypatch, sampling, spent):
     """Every session begins a new epoch. After stops at 5 and 9 of 12 steps, a record has up to 2 + 2 + 1 uses.
 
-    There are 3 epochs.
+    The run has 3 epochs of 4 steps.
     """
     settings = replace(settings, sampling=sampling)
     for k in (5, 9):
@@ -289,7 +290,7 @@ def test_every_session_begins_a_fresh_epoch(settings, tmp_path, monkeypatch, sam
 
 @pytest.mark.parametrize("tau, spent", [(1.0, 2 + 1), (0.5, None), pytest.param(1 / 40, 80, marks=pytest.mark.slow)])
 def test_partial_passes_interrupted(settings, tmp_path, monkeypatch, tau, spent):
-    """Interrupted partial passes are counted: 80 steps over 40 records, interrupted after 50 steps.
+    """The epsilon of interrupted partial passes includes all sessions: 80 steps over 40 records, interrupted after 50.
 
     With tau = 1, the interruption is in the second pass. For tau = 1/2, no guarantee is proved.
     """
@@ -307,7 +308,7 @@ def test_partial_passes_interrupted(settings, tmp_path, monkeypatch, tau, spent)
 
 
 def test_steps_count_as_spent_once_anything_of_them_may_be_written(settings, tmp_path, monkeypatch):
-    """A step counts as spent as soon as a file may contain its result. After a kill, 7 + 6 steps are counted.
+    """A step counts as spent as soon as a file may contain its result. After a kill, epsilon is that of 7 + 6 steps.
 
     The run is killed while it writes the checkpoint of step 7, and continues after step 6.
     """
@@ -330,7 +331,7 @@ def test_steps_count_as_spent_once_anything_of_them_may_be_written(settings, tmp
 
 
 def test_the_sentence_of_a_divergence_is_counted(settings, tmp_path, monkeypatch):
-    """The step that diverges is counted, because the message reveals that its weights are infinite or NaN."""
+    """The step that diverges counts as spent, because the message reveals that its weights are infinite or NaN."""
     whole = prepared.train
 
     def diverging(*given, **more):
@@ -345,9 +346,9 @@ def test_the_sentence_of_a_divergence_is_counted(settings, tmp_path, monkeypatch
 
 
 def test_the_command_counts_what_its_interruptions_cost(tmp_path, monkeypatch, capsys):
-    """The command counts the uses of a record: with Ctrl-C in steps 1, 3 and 5, they are 1 + 2 + 2 + 1.
+    """`nfa train` counts the uses of a record: 1 + 2 + 2 + 1 after Ctrl-C in steps 1, 3 and 5.
 
-    There are six steps, two per epoch. Without interruptions, a record has 3 uses.
+    The run has six steps, two per epoch. Without interruptions, a record would be used 3 times.
     """
     out = tmp_path / "out"
     words = "train --secure --rule dp_sgd --classes 3 --net 6-5-4-3 --batch 20 --epochs 3 --pixels as-is --json".split()
@@ -366,7 +367,8 @@ def test_the_command_counts_what_its_interruptions_cost(tmp_path, monkeypatch, c
     assert record["privacy"]["sessions"] == [[1, 1], [2, 2], [4, 2], [6, 1]]
     said = record["privacy"]["guarantee"]["epsilon"]
     assert said == pytest.approx(epsilon_of(record, 6), rel=1e-12)
-    assert hockey_stick_gaussian(epsilon=said, noise_multiplier=0.2 / 6**0.5) <= 1e-5  # the exact delta
+    # the exact delta at the reported epsilon
+    assert hockey_stick_gaussian(epsilon=said, noise_multiplier=0.2 / 6**0.5) <= 1e-5
 
 
 def test_nothing_written_is_nothing_spent(settings, tmp_path, monkeypatch):
@@ -398,9 +400,10 @@ def test_a_checkpoint_without_its_account_is_refused(settings, tmp_path, monkeyp
 
 
 def test_a_note_of_a_run_begun_afresh_does_not_pass_for_that_of_an_older_checkpoint(settings, tmp_path, monkeypatch):
-    """If a run begins again, its note is not accepted together with an older checkpoint.
+    """If a run begins again, nfa does not accept its note together with an older checkpoint.
 
-    We use --no-resume with a checkpoint of 6 steps, and kill the run after the note of its first step.
+    The first run wrote a checkpoint of 6 steps. We start a new run with --no-resume, and kill the new run after the
+    note of its first step.
     """
     killed(settings, tmp_path / "out", monkeypatch, 6)
     with monkeypatch.context() as patch:
@@ -518,13 +521,13 @@ def test_another_conversion_of_a_finished_run_is_called_by_its_name(secure, sett
     assert main.main([*words, "--conversion", "canonne2020"]) == 2
     told = capsys.readouterr().err
     assert "this command would compute epsilon by the conversion canonne2020: give --conversion mironov2017" in told
-    assert main.main(words) == (2 if secure else 0)  # the record of a seeded run is reported as it is
+    assert main.main(words) == (2 if secure else 0)  # a seeded record has no seal, so nfa reports the edited record
     assert "edited" not in capsys.readouterr().err
     assert files_of(out) == before
 
 
 SMALLEST, RDP, PLD, PAPERS = [], ["--accountant", "rdp"], ["--accountant", "pld"], ["--conversion", "mironov2017"]
-SAYS = {  # recorded and requested values, the first words of the refusal, and the remedy
+SAYS = {  # recorded options, requested options, the first words of the refusal, and the suggested options
     "smallest, rdp": (SMALLEST, RDP, "by the smallest bound that is proved, but", "leave out --accountant rdp, or"),
     "smallest, conversion": (
         SMALLEST,
@@ -559,9 +562,9 @@ def test_another_accountant_of_a_finished_run_is_called_by_its_name(said, secure
 
 @pytest.mark.parametrize("secure", [True, False])
 def test_a_record_of_an_earlier_version_keeps_its_epsilon(secure, settings, tmp_path, monkeypatch):
-    """A record of an earlier version keeps its epsilon, although that version used only Renyi divergences.
+    """nfa accepts the epsilon in a record of an earlier version, which used only Rényi divergences.
 
-    Renyi divergences also prove a guarantee. This run has two sessions.
+    Rényi divergences also prove a guarantee. The run of this test has two sessions.
     """
     settings = replace(settings, secure=secure or None)
     old = replace(settings, accountant="rdp")
@@ -593,7 +596,7 @@ def test_an_interrupted_run_of_an_earlier_version_goes_on_and_is_counted_anew(se
 
 
 def test_with_its_key_a_run_goes_on_elsewhere(settings, tmp_path, monkeypatch, state):
-    """A run continues on another machine if the key is there. We copy the folder, the data and the key.
+    """A run continues on another machine if the user's key is there. We copy the run's folder, the data and the key.
 
     The state folder of the other machine contains the key.
     """
@@ -641,18 +644,18 @@ def test_no_record_is_kept_with_the_key(place, settings, tmp_path):
     assert not (tmp_path / place).exists()
 
 
-# --- its noise
+# --- the noise of a secure run
 
 
 @pytest.mark.verifies("ours:rounded-gaussian")
 @pytest.mark.parametrize("kernels", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["numpy", "kernels"])
 @pytest.mark.parametrize("name", ALLOWED)
 def test_a_step_is_released_on_the_grid_that_is_stated(name, kernels, settings, monkeypatch):
-    """A step is released on the stated grid: each entry is an integer multiple of the unit of the grid.
+    """Each entry of a released step is an integer multiple of the stated unit of the grid.
 
-    The noise of two draws has the std of the mechanism. Correct code fails with probability 2e-9.
+    The noise of two steps has the std of the mechanism. Correct code fails with probability 2e-9.
     """
-    monkeypatch.setattr(company, "check", lambda *_, **__: None)  # that check is not needed here
+    monkeypatch.setattr(company, "check", lambda *_, **__: None)  # this test does not need the check of the products
     rule = spec(name)
     given = rule_settings.values(rule, {"m": 8}, bound=1.0, positive=0.5, noise=3.0, count=4)
     run_settings = {one.name: given[one.name] for one in rule.settings if one.name in given and one.name != "m"}
@@ -672,7 +675,7 @@ def test_a_step_is_released_on_the_grid_that_is_stated(name, kernels, settings, 
     assert FALSE_ALARM < stats.chi2.cdf(squares, len(one)) < 1 - FALSE_ALARM
 
 
-# --- what a secure run does not protect against
+# --- why a secure run rounds to a grid
 
 
 @pytest.mark.parametrize(
@@ -688,10 +691,11 @@ def test_a_step_is_released_on_the_grid_that_is_stated(name, kernels, settings, 
 def test_low_order_bits_tell_neighbours_apart(add_normal, dtype):
     """The low-order bits of a float distinguish neighbours, so a secure run needs the grid.
 
-    The noise g has std 10, and the value is 0 or 1. By the theorem, an event has at most e times its probability under
-    the other value, plus a delta below 1e-20. The event is |y| < 1/4 with a nonzero bit below those of the floats near
-    1. For y = 1 + g, this event is impossible, because g is near -1. For y = g, its probability is 0.0159, four fifths
-    of the probability of |y| < 1/4.
+    The noise g has std 10, and the protected value is 0 or 1. By the theorem for real numbers, the probability of an
+    event for one value is at most e times its probability for the other value, plus a delta below 1e-20. Our event is
+    that |y| < 1/4 and that y is no multiple of the spacing of the floats near 1. For y = 1 + g, this event is
+    impossible, because g is near -1. For y = g, the probability of the event is 0.0159, which is four fifths of the
+    probability of |y| < 1/4.
     """
     assert hockey_stick_gaussian(epsilon=1, noise_multiplier=10) < 1e-20
     grid = 2.0 ** (-24 if dtype is np.float32 else -53)  # the spacing of the floats from 1/2 to 1
@@ -709,9 +713,9 @@ def test_low_order_bits_tell_neighbours_apart(add_normal, dtype):
 
 
 def test_a_record_that_overflows_neither_ends_a_secure_run_nor_is_told(settings, tmp_path):
-    """A record that overflows does not end a secure run and is not reported, although its pass gives NaN.
+    """An overflow in one record does not end a secure run and is not reported, although its pass gives NaN.
 
-    The record and the history have the same entries with and without this overflow.
+    The run's record and history have the same entries with and without this overflow.
     """
     content = dict(np.load(settings.dataset))
     told = []
@@ -750,9 +754,9 @@ def test_an_edited_record_is_not_answered_with(settings, tmp_path):
 
 
 def test_a_secure_run_asks_for_each_draw_once_and_in_order(settings, tmp_path, monkeypatch):
-    """A secure run requests each draw once, for every sampling scheme that is counted.
+    """A secure run requests each random sample once, for every sampling scheme with an epsilon.
 
-    In each scheme, we test a whole run, and a run that is interrupted and resumed.
+    For each scheme, we test a whole run, and a run that is interrupted and resumed.
     """
     asked, alive = [], []
     whole = noise.SecureStreams.__call__
@@ -774,4 +778,4 @@ def test_a_secure_run_asks_for_each_draw_once_and_in_order(settings, tmp_path, m
             run(given, folder / "killed")
     assert len(set(asked)) == len(asked)
     noises = [t for _, purpose, t in asked if purpose == "noise"]
-    assert 0 not in noises  # the test call before the first step uses no noise of the stream
+    assert 0 not in noises  # the check of the rule before the first step uses no noise of this stream

@@ -1,7 +1,8 @@
-"""The files and the output of a secure run: released steps, accuracies on public examples, and public facts.
+"""Tests that the files and the output of a secure run contain only released steps and public facts.
 
-We train on two data sets that differ in one record, with the same randomness and the same released steps. Everything
-else that the two runs write must then be equal, except the codes under the user's key.
+We train on two data sets that differ in one record, with the same randomness. A replacement of the rule makes the
+released steps equal. Then all files and lines of the two runs must be equal, except the codes computed with the user's
+key.
 """
 
 import json
@@ -63,7 +64,7 @@ NEIGHBOURS = [*REPLACED, added, removed]
 
 
 def of_change(change):
-    """The settings under which the two data sets are neighbours. The public number of records is 40."""
+    """The settings for which the two data sets are neighbours. The public number of records is 40."""
     if change in REPLACED:
         return PRIVATE
     return PRIVATE | {"adjacency": "add-remove", "sampling": "poisson", "records": 40}
@@ -71,7 +72,7 @@ def of_change(change):
 
 @pytest.fixture(autouse=True)
 def same_draws(tmp_path, monkeypatch):
-    """One key for batches and noise, one salt, and steps with the same release for any examples."""
+    """One key for batches and noise, one salt, and steps whose release does not depend on the examples."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setattr(noise.os, "urandom", lambda n: bytes(range(n)))
     monkeypatch.setattr(keyed_digest.secrets, "token_hex", lambda n: "5a" * n)
@@ -87,7 +88,7 @@ def same_draws(tmp_path, monkeypatch):
 
 
 def neighbours(folder, change):
-    """The data of the tests or their neighbour, in a folder of its own. The file name is the same."""
+    """The tests' data set or its neighbour, each in its own folder, with the same file name."""
     folder.mkdir()
     write_data(folder / "some.npz")
     with np.load(folder / "some.npz") as file:
@@ -99,7 +100,7 @@ def neighbours(folder, change):
 
 
 def without_codes(content):
-    """The bytes of a file without the codes under the user's key. All codes have the same size."""
+    """The bytes of a file without the codes computed with the user's key. All codes have the same size."""
     return CODE.sub(lambda found: b"c" * len(found[0]), content)
 
 
@@ -115,7 +116,7 @@ def arrays_of(path):
 @pytest.mark.parametrize("change", NEIGHBOURS)
 @pytest.mark.parametrize("activation", ["tanh", "relu"])
 def test_neighbours_write_the_same_files(change, activation, tmp_path, monkeypatch):
-    """Neighbours write the same files: the record of a whole run, and the checkpoint and the note after every step."""
+    """Runs on neighbours write the same files: the record, and the checkpoint and the note after every step."""
     found = []
     for name, one in (("one", None), ("other", change)):
         folder = tmp_path / name
@@ -140,7 +141,7 @@ def test_neighbours_write_the_same_files(change, activation, tmp_path, monkeypat
 
 @pytest.mark.parametrize("change", NEIGHBOURS)
 def test_neighbours_print_the_same_lines(change, tmp_path, monkeypatch, capsys):
-    """Neighbours print the same lines: as a table, as JSON, and on standard error.
+    """Runs on neighbours print the same lines: as a table, as JSON, and on standard error.
 
     Standard error is not a terminal in this test.
     """
@@ -174,7 +175,7 @@ def test_the_difference_would_be_seen(tmp_path):
 
 
 def test_all_that_a_secure_record_holds(tmp_path):
-    """The names of all entries of a secure record. Before you add one, check if it comes from training examples."""
+    """The names of all entries of a secure record. Check that a new entry does not come from training examples."""
     settings = tiny_settings(neighbours(tmp_path / "one", None), **PRIVATE)
     record = run(settings, tmp_path / "out")
     assert set(record) == {*records.FIELDS, "kernels", "seal"}
@@ -184,7 +185,7 @@ def test_all_that_a_secure_record_holds(tmp_path):
 
 
 def test_no_checkpoint_of_a_secure_run_holds_what_its_rule_computed_of_examples(tmp_path, monkeypatch):
-    """No checkpoint of a secure run contains values that its rule computed from examples: the state has no "clipped".
+    """No checkpoint of a secure run contains values that its rule computed from examples, such as "clipped".
 
     We test every rule with a guarantee that a secure run accepts.
     """

@@ -1,4 +1,4 @@
-"""A setting is declared once, next to its field. Its option, help, default, check and documentation follow."""
+"""Tests that a setting is declared only once, next to its field. Its option, help, default and check follow."""
 
 import inspect
 import json
@@ -49,7 +49,7 @@ def shown(command, capsys):
 
 @pytest.fixture
 def longer():
-    """A command with the settings Longer: longer(*arguments) -> its settings."""
+    """longer(*arguments) -> the settings that a command with the settings Longer receives."""
     app = typer.Typer(rich_markup_mode=None)
     found = []
 
@@ -79,9 +79,9 @@ def test_every_setting_has_a_meaning_and_stands_in_the_help_of_train(capsys):
 
 
 def test_the_folder_of_the_data_means_the_same_for_every_command():
-    """The folder of the data has the same meaning for every command.
+    """The help text of --data-dir is the same for every command.
 
-    Other commands declare this option too, so its help text exists twice.
+    Commands without settings declare this option themselves, so its help text exists twice.
     """
     (meaning,) = (one.meaning for one in declared(Settings) if one.name == "data_dir")
     assert get_args(terminal.DataDir)[1].help == meaning

@@ -1,7 +1,8 @@
-"""No record is used more often than an interrupted run counts, for every possible draw of the samplers.
+"""Tests that an interrupted run counts at least the uses of each record, for every possible draw of the samplers.
 
 Each session draws with its own key, so the largest number of uses of a record is a sum over the sessions. For each
-session, we enumerate the draws of the real sampler. One record is enough, because all records are equivalent.
+session, we enumerate the draws of the real sampler. We count the uses of only one record, because all records are
+equivalent.
 """
 
 import itertools
@@ -24,7 +25,7 @@ from nfa.privacy.theorems import COVERAGE
 from nfa.sampling import ALL_RECORDS, SAMPLERS, SCHEMES
 
 DELTA = 1e-5
-TOTAL, INTERRUPTIONS = 10, 3  # the largest number of steps, and of interruptions
+TOTAL, INTERRUPTIONS = 10, 3  # the largest number of steps and the largest number of interruptions
 
 # Steps per epoch -> n records in batches of m. The last batch of an epoch is smaller if m does not divide n.
 EPOCHS = {1: (2, 2), 2: (3, 2), 3: (5, 2), 4: (4, 1)}
@@ -43,10 +44,10 @@ AFRESH = {
 
 
 def schedules(total, interruptions, lossy, done=0):
-    """Every way to take the steps after `done`: the sessions, each with its first step and its number of spent steps.
+    """Every list of sessions that takes the steps after `done`. A session is (first step, number of spent steps).
 
-    The next session continues after the last step. If lossy, it continues from any earlier checkpoint, and repeats
-    steps.
+    A session continues after the last step of the previous session. If ``lossy``, it may continue from an earlier
+    checkpoint and repeat steps.
     """
     yield [(done + 1, total - done)]
     for spent in range(done + 1, total + 1) if interruptions else ():
@@ -58,7 +59,7 @@ def schedules(total, interruptions, lossy, done=0):
 def most_uses_in_a_session(name, first, steps):
     """The largest number of uses of record 0 over the draws of the sampler.
 
-    A rotation moves record 0 to each place of a shuffle.
+    Instead of all shuffles, we use rotations, which move record 0 to each place.
     """
     E, n, make = PARTITIONS[name]
     epochs = range((first - 1) // E, (first + steps - 2) // E + 1)
@@ -89,13 +90,13 @@ def mechanism(batches, **other):
 
 
 def epsilon_of_uses(uses, conversion=None):
-    """The epsilon of this number of releases of all the data. Each use of a record counts as such a release."""
+    """The epsilon of ``uses`` releases of all the data, because each use of a record counts as a release."""
     release = mechanism(sampling.Full(np.zeros((1, 1)), np.zeros((1, 1))))
     return accountant.epsilon([(release, uses)], delta=DELTA, conversion=conversion).epsilon
 
 
 def account(said, schedule):
-    """The privacy part of the record after the last of these sessions."""
+    """The entry "privacy" of the record after the last of these sessions."""
     spent = []
     for first, steps in schedule:
         parts = SimpleNamespace(privacy=said, align_every=None, settings=Settings(), net=None)
@@ -109,16 +110,17 @@ def account(said, schedule):
     "name", [pytest.param(name, marks=[pytest.mark.slow] * (PARTITIONS[name][0] != 2)) for name in PARTITIONS]
 )
 def test_every_schedule_is_counted_by_the_most_uses_of_a_record(name):
-    """For every schedule, the count equals the largest number of uses of a record over all draws."""
+    """For every schedule, epsilon is that of the largest number of uses of a record over all draws."""
     most, right, said = cache(most_uses_in_a_session), cache(epsilon_of_uses), statement(name)
     seen = 0
     for total in range(1, TOTAL + 1):
         for schedule in schedules(total, INTERRUPTIONS, lossy=False):
             uses = sum(most(name, *session) for session in schedule)
             found = account(said, schedule)["guarantee"]["epsilon"]
-            assert abs(found / right(uses) - 1) < 1e-12, (schedule, uses)  # rounding of the sum of curves
+            # differs only by the rounding of a sum of curves
+            assert abs(found / right(uses) - 1) < 1e-12, (schedule, uses)
             seen += 1
-    assert seen == 385  # the number of subsets of at most three of the total - 1 possible stops, summed over all totals
+    assert seen == 385  # sum over all totals of the number of sets of at most three of the total - 1 possible stops
 
 
 @pytest.mark.slow
@@ -145,8 +147,8 @@ def test_schedules_by_hand(E, lengths, uses):
 def test_the_true_delta_of_six_uses_is_within_what_is_said():
     """The true delta of six uses is at most the stated delta: sessions of 1, 2, 2 and 1 steps, noise multiplier 0.2.
 
-    There are two steps per epoch. Four uses would give epsilon 97.99 at delta 1e-5, where the delta of six uses is
-    above 1.9e-4.
+    The run has two steps per epoch. Four uses would give epsilon 97.99 at delta 1e-5. At this epsilon, the delta of six
+    uses is above 1.9e-4.
     """
     said = account(statement("2 steps an epoch"), [(1, 1), (2, 2), (4, 2), (6, 1)])["guarantee"]["epsilon"]
     one_of_six = 0.2 / 6**0.5  # noise multiplier of the single Gaussian release that is equivalent to six uses
@@ -161,9 +163,9 @@ def test_the_true_delta_of_six_uses_is_within_what_is_said():
 
 @pytest.mark.parametrize("name", AFRESH)
 def test_steps_counted_one_by_one_are_drawn_one_by_one(name):
-    """If steps are counted one by one, each step has its own draw, so the steps of all sessions count.
+    """If a scheme counts single steps, each step draws its own batch, so the steps of all sessions count.
 
-    Each draw comes from a stream that no other step uses, for any first step of the session.
+    Each step draws from a stream that no other step uses, for any first step of the session.
     """
     x, asked = np.zeros((8, 1)), []
 

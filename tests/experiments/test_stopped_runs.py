@@ -1,4 +1,4 @@
-"""Runs that stop after some of their epochs: their statements, and how they continue as if they had not stopped."""
+"""Tests of runs that stop after some of their epochs: their privacy statements and their continuation."""
 
 import json
 import logging
@@ -81,10 +81,10 @@ def test_stopped_after_any_epochs_and_taken_further_it_has_the_same_bits(variant
 
 
 def test_epsilon_is_that_of_the_steps_done_and_the_noise_that_of_the_whole_run(tiny, tmp_path):
-    """Epsilon is that of the finished steps, and the noise is that of the whole run.
+    """The epsilon of a stopped run is that of its finished steps, and its noise is that of the whole run.
 
-    Epsilon equals that of a run with this number of epochs and the same noise. A requested epsilon is reached only at
-    the end.
+    It equals the epsilon of a run with this number of epochs and the same noise. A run reaches its requested epsilon
+    only at the end.
     """
     stopped = run(tiny_settings(tiny, **NOISY), tmp_path / "stopped", until=1)
     short = run(tiny_settings(tiny, **NOISY | {"epochs": 1}), tmp_path / "1")
@@ -97,7 +97,7 @@ def test_epsilon_is_that_of_the_steps_done_and_the_noise_that_of_the_whole_run(t
     assert found[0]["settings"] == found[1]["settings"]
     epsilons = [record["privacy"]["guarantee"]["epsilon"] for record in found]
     assert epsilons[0] < epsilons[1] <= 3.0
-    assert epsilons[1] >= 3 * (1 - 1e-3)  # the precision of the search for the noise
+    assert epsilons[1] >= 3 * (1 - 1e-3)  # the search for the noise has this precision
 
 
 def test_killed_on_the_way_to_the_stop_and_between_checkpoint_and_record(tiny, tmp_path, monkeypatch):
@@ -234,9 +234,9 @@ def test_a_table_stops_says_so_and_is_taken_further(kernels, tiny_table, tmp_pat
 
 
 def test_stopped_at_different_numbers_of_epochs(tiny, tmp_path):
-    """In a table, runs may have different numbers of epochs. A run with fewer epochs than the stop is complete.
+    """The runs of a table may have different numbers of epochs. A run with fewer epochs than the stop is complete.
 
-    Here one run has 2 epochs and the other has 3. The table stops after 2 epochs.
+    In this test, one run has 2 epochs and the other run has 3. The table stops after 2 epochs.
     """
     experiment = tiny_experiment(tiny)
 
@@ -261,9 +261,9 @@ def test_a_table_refuses_fewer_epochs_before_training(tiny_table, tmp_path):
 
 
 def test_a_plan_counts_the_epochs_that_are_asked_for_less_those_done(tiny, tmp_path):
-    """A plan counts the requested epochs minus the finished epochs, so the second of 2 epochs takes half of the time.
+    """A plan estimates the time of the requested epochs without the finished epochs. The second of 2 epochs takes half.
 
-    A hundred-thousandth of the epochs takes less than a tenth of the time.
+    For one of a hundred thousand epochs, the estimate is below a tenth of the time.
     """
     one, all_of_it = (Cell(str(k), tiny_settings(tiny, epochs=1_000_000), {}, until=k) for k in (10, None))
     found = engine.estimates([one, all_of_it], engine.sources([one]), 0.5)
@@ -311,7 +311,7 @@ def title(path):
     raise AssertionError(f"{path} has no title")
 
 
-# Experiments without a folder have no committed runs. For their pictures, we use a record of another experiment.
+# Experiments without a folder have no stored runs. For their pictures, we use a record of another experiment.
 TRAINED = [
     ("berthier2019:fig10", "published", "paper", "berthier2019-fig10-paper"),
     ("berthier2019:fig11", "published", "paper", "berthier2019-fig11-paper"),
@@ -338,7 +338,10 @@ DONORS = ("lee2020-fig2-small", "dp-bp-0.01-sound-seed1"), ("ours-trials", "dp-s
 
 
 def of_committed(experiment, scale, folder):
-    """Cells and records. We change each record to an earlier stop, in the entries that rows and pictures use."""
+    """The cells of an experiment with their stored records.
+
+    In each record, the entries for rows and pictures are those of a stopped run.
+    """
     other, one = DONORS[experiment.id.startswith("ours:")]
     kept = ROOT / "results" / (folder or other)
     found = {record["cell"]: record for record in records.in_folder(kept)}
@@ -370,7 +373,8 @@ def test_every_item_that_trains_is_held_to_it():
 @pytest.mark.slow
 @pytest.mark.parametrize("item, variant, scale, folder", TRAINED)
 def test_rows_report_and_picture_of_stopped_runs_say_so(item, variant, scale, folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(equal_epsilon, "_tight", lambda *_: None)  # it takes seconds and is not needed here
+    # the tight epsilon takes seconds, and this test does not need it
+    monkeypatch.setattr(equal_epsilon, "_tight", lambda *_: None)
     experiment = index.find(item, variant)
     trained = of_committed(experiment, scale, folder)
     rows = report.rows(experiment, trained)

@@ -1,4 +1,4 @@
-"""Stored networks: saving and loading, the forward pass compared with an oracle, and the refusals of `nfa predict`."""
+"""Tests of stored networks: saving, loading, the forward pass of an oracle, and refusals of `nfa predict`."""
 
 import csv
 import hashlib
@@ -78,7 +78,8 @@ def test_probabilities_are_those_of_a_forward_pass_in_plain_numpy(kept):
     z = np.tanh((x - mean) / std @ W1.T.astype(float) + b1) @ W2.T.astype(float) + b2
     want = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
     network, _ = trained.load(kept)
-    np.testing.assert_allclose(network.probabilities(x), want, rtol=1e-5)  # compares float32 with float64
+    # the network has float32, and the oracle float64
+    np.testing.assert_allclose(network.probabilities(x), want, rtol=1e-5)
     assert network.classes == ("cat", "dog", "emu")
 
 

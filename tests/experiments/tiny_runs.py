@@ -6,7 +6,7 @@ from nfa.data import is_own
 from nfa.experiments import prepare
 from nfa.experiments.settings import Settings
 
-# the settings of a private secure run on the data below
+# the settings of a private secure run on the data of `write_data`
 PRIVATE = {
     "rule": "dp_sgd",
     "rule_settings": {"C": 1.0, "sigma": 3.0},
@@ -18,7 +18,7 @@ PRIVATE = {
 
 
 def write_data(path):
-    """A data set with 3 classes, 6 features, and 40 + 20 examples."""
+    """Write a data set with 3 classes, 6 features, and 40 + 20 examples, and return its path."""
     rng = np.random.default_rng(5)
     y = np.arange(60) % 3
     x = rng.standard_normal((60, 6)) + 1.5 * np.eye(3, 6)[y]
@@ -40,7 +40,7 @@ def untimed(record):
 
 
 class Killed(BaseException):
-    """Raised when the process should end; nothing catches it."""
+    """Raised to end a run like a killed process. nfa does not catch this exception."""
 
 
 def stop_after(monkeypatch, k):

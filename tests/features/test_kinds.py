@@ -1,4 +1,4 @@
-"""Features of every kind depend bitwise on the example alone; random layers and light agree with other methods."""
+"""Tests that features of every kind depend only on their example. Other methods check random layers and light."""
 
 import hashlib
 
@@ -40,9 +40,9 @@ def test_every_kind_is_found_and_tried_here():
 @pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize("product", [kinds.product_alone, rows.matmul])
 def test_the_features_of_an_example_are_its_own_alone(text, dtype, product, monkeypatch):
-    """The features of an example depend only on this example: in another order, in other batches, on several threads.
+    """The features of an example are bitwise identical in another order, in other batches and on several threads.
 
-    We also leave out the other examples or change them.
+    They are also the same if we leave out or change the other examples.
     """
     features, x = made(text, dtype, product=product), images(37, dtype)
     whole, rng = features(x), np.random.default_rng(1)
@@ -86,9 +86,7 @@ def test_random_layers_are_the_hidden_layers_of_a_network(name):
 
 
 def test_random_layers_have_the_law_of_the_first_weights():
-    """Random layers have the law of first weights: the draws are those of a network's weights with an
-    equal generator.
-    """
+    """Random layers have the law of first weights: with equal generators, they equal a network's first weights."""
     features = made("random:40,16", init="uniform-fan-in", seed=3)
     net = mlp([216, 40, 16], tanh, rng=np.random.default_rng(3), init="uniform-fan-in")
     for l in (1, 2):
@@ -97,9 +95,9 @@ def test_random_layers_have_the_law_of_the_first_weights():
 
 
 def test_light_is_that_of_the_simulated_device():
-    """Light features are those of the simulated device, for binary images, which the device can display.
+    """Light features agree with the simulated device, for binary images, which the device can display.
 
-    We standardise the intensities of each image, and compare to 1e-6.
+    We standardise the intensities of each image. The tolerance is 1e-6.
     """
     x = (np.random.default_rng(2).uniform(size=(6, 30)) < 0.4).astype(float)
     features = made("optical:500", shape=(30,), seed=4)

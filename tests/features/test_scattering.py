@@ -1,4 +1,4 @@
-"""Scattering compared with kymatio and with sums over pixels, and its standardisation compared with a loop."""
+"""Tests of scattering, compared with kymatio and with sums over pixels. A loop checks its standardisation."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from tests.oracles import kymatio_scattering
 
 
 def coefficients(x):
-    """All coefficients of float64 images, not standardised, as an array (n, 81, rows, columns)."""
+    """All coefficients of float64 images, before standardisation, as an array (n, 81, rows, columns)."""
     bank = Bank(*x.shape[1:], np.float64)
     return np.concatenate(bank.coefficients(x), axis=1).reshape(len(x), -1, *bank.out)
 
@@ -20,7 +20,7 @@ def coefficients(x):
     ("shape", "out"), [((28, 28), (7, 7)), ((32, 32), (8, 8)), ((29, 34), (7, 8)), ((8, 9), (2, 2))]
 )
 def test_coefficients_and_filters_equal_those_of_kymatio(shape, out):
-    """Coefficients and filters equal those of kymatio's own code in float64, with pi in place of its 3.1415."""
+    """Coefficients and filters equal those of kymatio's code in float64, if we replace its constant 3.1415 by pi."""
     oracle = kymatio_scattering.in_double(shape, J, L)
     for psi in oracle.psi:
         rows, columns = psi["levels"][0].shape
@@ -36,7 +36,7 @@ def test_coefficients_and_filters_equal_those_of_kymatio(shape, out):
 def test_it_is_kymatio_as_installed_up_to_float32():
     """The features equal those of kymatio as installed, to the precision of float32.
 
-    The filters of kymatio are float32, and it divides by 2 times 3.1415 instead of 2 pi.
+    The filters of kymatio are float32, and kymatio divides by 2 times 3.1415 instead of 2 pi.
     """
     oracle = kymatio_scattering.as_installed((28, 28), J, L)
     x = np.random.default_rng(1).uniform(size=(4, 28, 28))
@@ -49,10 +49,10 @@ def test_the_finest_coefficients_are_sums_in_space():
     The padded image is periodic.
     """
     x = np.random.default_rng(2).standard_normal((8, 8))
-    padded = np.pad(x, 4, mode="reflect")  # 16 x 16
+    padded = np.pad(x, 4, mode="reflect")  # the padded image has 16 x 16 pixels
     n, found = 16, coefficients(x[None])[0]
     assert found.shape == (81, 2, 2)
-    around = np.add.outer(np.arange(n) * 0, np.arange(-2, 3) * n)  # five copies
+    around = np.add.outer(np.arange(n) * 0, np.arange(-2, 3) * n)  # five periodic copies of each coordinate
     g = np.exp(-((np.arange(n)[:, None] + around) ** 2) / (2 * 1.6**2)).sum(axis=1) / (np.sqrt(2 * np.pi) * 1.6)
     for r in range(L):
         theta, psi = (3 - r) * np.pi / 8, np.zeros((n, n), complex)

@@ -1,4 +1,4 @@
-"""First weights that agree with the feedback: the errors through the weights and through the feedback, by products."""
+"""Tests of first weights that are aligned with the feedback. Matrix products of the weights must be multiples of B."""
 
 from dataclasses import replace
 from functools import partial
@@ -23,7 +23,7 @@ def drawn(sizes, dtype=np.float64, phi=ops.tanh, seed=0):
 
 
 def ratios(net, B):
-    """For each l, the product of W[L] to W[l+1], transposed, as a multiple of B[l]: relative error and factor."""
+    """The transposed product of W[L] to W[l+1] as a multiple of B[l], for each l: (relative error, factor)."""
     found = []
     for l in range(1, net.L):
         back = np.eye(net.W[net.L].shape[0])
@@ -48,7 +48,8 @@ def test_transported_errors_are_parallel_to_those_of_the_feedback(sizes):
 def test_what_stays(sizes):
     """Alignment changes neither W[1] nor the norm of W[L].
 
-    In each W in between, the part without feedback and the norm of the other part stay the same.
+    For each W between them, split W into its part in the range of B[l] and the rest. Alignment changes neither the rest
+    nor the norm of the part.
     """
     net, B = drawn(sizes)
     before = net.copy()
@@ -90,10 +91,10 @@ def test_dfa_on_a_linear_network_begins_as_backpropagation(sizes):
     ids=["ideal", "shot noise", "unstored"],
 )
 def test_devices_are_asked_by_unit_errors(kind, project, apart):
-    """Devices are measured by unit errors. With a million photons, the noise is a thousandth of an intensity.
+    """Alignment measures a device by projections of unit errors.
 
-    The tolerance 0.02 is at least ten standard deviations of this noise. The probability that one of 200 entries
-    exceeds it is below 1e-20.
+    With a million photons, the noise of an intensity is 0.1 %. The tolerance 0.02 is at least ten standard deviations
+    of this noise. The probability that one of 200 entries exceeds it is below 1e-20.
     """
     net, _ = drawn((6, 30, 20, 4))
     devices = feedback.draw_devices(kind, net, scale=0.5, rng=np.random.default_rng(2))
@@ -104,7 +105,7 @@ def test_devices_are_asked_by_unit_errors(kind, project, apart):
 
 @pytest.mark.verifies("ours:aligned-weights")
 def test_above_convolutions_and_not_below_them():
-    """Above convolutions, the first weights agree with the feedback. Below convolutions, they do not.
+    """Weights of dense layers above convolutions are aligned with the feedback. Convolutions are not aligned.
 
     B[2] feeds the pooled convolution, and all layers above it are dense. The convolution's own kernels are unchanged.
     """

@@ -1,4 +1,4 @@
-"""Feedback matrices: their laws, shapes and spectral norm, the projection, and the connections in Figure 1."""
+"""Tests of feedback matrices: laws, shapes and spectral norms, the projection, and the connections in Figure 1."""
 
 import math
 
@@ -27,9 +27,10 @@ def net_and_rng(sizes=(7, 40, 30, 10), seed=0):
 @pytest.mark.parametrize("at, sizes", [("h", [48, 16, 6]), ("z", [270, 64, 6])])
 @pytest.mark.parametrize("law", feedback.LAWS)
 def test_shapes_follow_the_place_in_a_pooled_network(law, at, sizes):
-    """In a pooled network, shapes depend on the place: before pooling 10 x 9 and 4 x 4, after pooling 4 x 4 and 2 x 2.
+    """In a network with pooling, the shape of B[l] depends on the place to which the error is projected.
 
-    The first shape is for the map of 3 channels, and the second for the map of 4 channels.
+    The map of 3 channels has 10 x 9 entries per channel before pooling (z) and 4 x 4 after pooling (h). The map of 4
+    channels has 4 x 4 before and 2 x 2 after pooling.
     """
     B = feedback.draw(pooled_cnn(MaxPool), law=law, scale=1, rng=np.random.default_rng(0), at=at)
     assert B[0] is None
@@ -54,9 +55,10 @@ def test_entries_are_independent_draws_of_their_law(law, distribution):
 
 
 def test_the_uniform_law_reaches_its_ends_and_no_further():
-    """The uniform law comes near its ends and does not exceed them.
+    """Samples of the uniform law come near the ends of its interval, and do not exceed them.
 
-    With probability 0.998^7000 = 8e-7, none of 7,000 entries is within 0.4 % of an end.
+    With probability 0.998^7000 = 8e-7, none of 7,000 entries is within 0.4 % of an end, and the test fails on correct
+    code.
     """
     net, rng = net_and_rng((7, 400, 300, 10))
     entries = np.concatenate([b.ravel() for b in feedback.draw(net, law="uniform", scale=0.3, rng=rng)[1:3]])
@@ -100,7 +102,7 @@ def test_the_orthogonal_law_prefers_no_direction():
 
 
 def test_spectral_norms_of_the_fixture():
-    """The fixture's spectral norms have the ledger's digits (V2), by power iteration and by the norm in `draw`."""
+    """The spectral norms of the fixture's feedback agree with vector V2 of the ledger, computed in two ways."""
     for raw, norm in zip(fix_a_raw_feedback(), (2.011857985420, 2.163011435406), strict=True):
         assert math.sqrt(top_eigenvalue(raw)) == pytest.approx(norm, abs=1e-12)
         assert np.linalg.norm(raw, 2) == pytest.approx(norm, abs=1e-12)
@@ -153,7 +155,7 @@ def test_the_projection_is_b_times_e_for_every_row():
 
 @pytest.mark.verifies("ohana2021:eq5")
 def test_the_noisy_projection_adds_fresh_gaussian_noise():
-    """The noisy projection adds Gaussian noise in each call: 20,000 draws of B e + g with g ~ N(0, 0.5^2).
+    """The noisy projection adds new Gaussian noise in each call: 20,000 samples of B e + g with g ~ N(0, 0.5^2).
 
     The noise of different entries is independent.
     """
@@ -167,9 +169,10 @@ def test_the_noisy_projection_adds_fresh_gaussian_noise():
 
 @pytest.mark.verifies("ohana2021:eq5")
 def test_a_camera_sees_no_linear_projection_and_an_anchor_recovers_one():
-    """A camera measures no linear projection, but an anchor recovers one (V-17, by loops).
+    """A camera does not measure a linear projection, but an anchor recovers this projection (V-17, by loops).
 
-    Intensities |R x|^2 are not additive, but their difference with an anchor is a real projection.
+    Intensities |R x|^2 are not additive. With an anchor a, the scaled difference |R (x + a)|^2 - |R x|^2 - |R a|^2 is a
+    real projection of x.
     """
     R = [[math.sin(1 + 2 * j + 3 * k) + 1j * math.sin(2 + 2 * j + 3 * k) for k in range(4)] for j in range(2)]
 
@@ -213,8 +216,8 @@ def test_bad_noise_gets_a_sentence(noise_std, rng):
 
 # --- the connections in Figure 1 -----------------------------------------------------------------------------
 
-# Read from the figure: for each layer, the matrix on the arrow into the layer, and the signal where the arrow begins.
-# The paper's B^l is our B[l - 1]. No arrow with a matrix ends in the top layer.
+# We read from the figure: for each layer, the matrix on the arrow into this layer, and the signal where the arrow
+# begins. The paper's B^l is our B[l - 1]. No arrow with a matrix ends in the top layer.
 FIGURE_1 = {
     "a": (("bp", 3), {3: ("I", "e"), 2: ("W[3].T", "dz[3]"), 1: ("W[2].T", "dz[2]")}),
     "b": (("dfa", 3), {3: ("I", "e"), 2: ("B[2]", "e"), 1: ("B[1]", "e")}),
@@ -257,7 +260,7 @@ def test_wirings_of_no_network_get_a_sentence(arguments):
 
 
 def changed_layers(before, after):
-    """The layers with a dW that differs in at least one bit."""
+    """The layers in which the two dW differ in at least one bit."""
     return [l for l in range(1, len(before[0])) if not np.array_equal(before[0][l], after[0][l])]
 
 
@@ -286,7 +289,7 @@ def test_changing_one_feedback_matrix_changes_one_layer_alone(fed_net):
 def test_with_e_fixed_the_weights_above_matter_to_bp_alone(l):
     """If e is fixed, only BP depends on the weights above a layer.
 
-    Unit 0 of layer l gives h = tanh(0) = 0, so its weights in W[l+1] leave e bitwise unchanged.
+    Unit 0 of layer l has h = tanh(0) = 0. So a change of its weights in W[l+1] leaves e bitwise unchanged.
     """
     net = mlp([4, 5, 6, 5, 3], ops.tanh, rng=np.random.default_rng(9))
     net.W[l][0], net.b[l][0] = 0, 0

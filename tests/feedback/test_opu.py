@@ -1,4 +1,4 @@
-"""The optical processing unit: physics, statistics, the ideal limit, lightonml's device and bad input.
+"""Tests of the optical processing unit: physics, statistics, the ideal limit, lightonml's device and bad input.
 
 Every statistical test has a fixed seed. With another seed, correct code would fail with probability at most
 FALSE_ALARM.
@@ -44,7 +44,7 @@ def lightonml():
 
 @pytest.fixture(params=[OPU, LightOnOPU])
 def device(request):
-    """One of the two OPUs, for tests that both must pass."""
+    """The class of an OPU: nfa's or lightonml's. Each must pass the tests that use this fixture."""
     if request.param is LightOnOPU:
         request.getfixturevalue("lightonml")
     return request.param
@@ -55,12 +55,12 @@ def follows(sample, distribution):
 
 
 def is_normal_score(z):
-    """Test that z is from N(0, 1). A z that is 9.7 off is missed with probability 1e-6."""
+    """Test that z is from N(0, 1). If the mean of z is 9.7 instead of 0, the test misses this with probability 1e-6."""
     assert 2 * stats.norm.sf(abs(z)) > FALSE_ALARM, z
 
 
 def are_normal(sample, std):
-    """Test for N(0, std^2), by the whole law and by the variance, to which the first test is not sensitive."""
+    """Test a sample of N(0, std^2) by its distribution function and, with more power, by its variance."""
     sample = np.ravel(sample)
     follows(sample, stats.norm(0, std))
     have_variance(sample[:, None], std**2, excess=0)
@@ -71,10 +71,11 @@ def are_uncorrelated(one, other):
 
 
 def have_variance(samples, variance, excess):
-    """Test that columns of independent draws have these variances.
+    """Test that the columns of an array of independent samples have these variances.
 
-    ``excess`` is the law's excess kurtosis in each column. For n draws, the relative error of the sample variance has
-    variance 2 / (n - 1) + excess / n. The score is the sum of these errors over the columns, divided by its std.
+    ``excess`` is the law's excess kurtosis in each column. For n samples, the relative error of the sample variance has
+    variance 2 / (n - 1) + excess / n. The score is the sum of these errors over the columns, divided by the std of this
+    sum.
     """
     n = len(samples)
     error = samples.var(axis=0, ddof=1) / variance - 1
@@ -82,7 +83,7 @@ def have_variance(samples, variance, excess):
 
 
 def fits_counts(counts, distribution, last):
-    """Pearson's test of counts 0, 1, ..., last - 1 and the rest."""
+    """Pearson's test of the numbers of counts 0, 1, ..., last - 1 and of larger counts."""
     observed = np.bincount(np.minimum(counts, last), minlength=last + 1)
     expected = len(counts) * np.append(distribution.pmf(np.arange(last)), distribution.sf(last - 1))
     assert expected.min() > 20
@@ -90,7 +91,7 @@ def fits_counts(counts, distribution, last):
 
 
 def true_intensities(opu, x):
-    """I_{x+a}, I_x and I_a for one x, from the columns of R for the lit mirrors."""
+    """I_{x+a}, I_x and I_a for one x and the anchor a, from the columns of R for the lit mirrors."""
     E_x = sum((opu.R[:, k] for k in np.flatnonzero(x)), np.zeros(opu.n_out, complex))
     E_a = sum(opu.R[:, opu.n_in + k] for k in range(opu.n_anchor))
     return [abs(E) ** 2 for E in (E_x + E_a, E_x, E_a)]
@@ -119,7 +120,7 @@ def V17():
 
 
 def test_the_anchor_recovers_the_projection_to_the_digits():
-    """The anchor recovers the ledger's digits of the projection (V-17), for x = (1, 0, 1)."""
+    """The anchor recovers the projection of x = (1, 0, 1) with all digits of vector V-17 in the ledger."""
     opu, x = V17(), np.array([[1.0, 0.0, 1.0]])
     I_x = opu.intensity(x)[0]
     I_xa = abs(opu.R @ [1, 0, 1, 1]) ** 2
@@ -167,9 +168,9 @@ def test_two_images_are_binary_and_make_up_the_error():
 
 @pytest.mark.verifies("ohana2021:exp-twoproj")
 def test_intensities_do_not_make_a_projection_of_a_ternary_error():
-    """Intensities do not give the projection of a ternary error: ||B e_+|^2 - |B e_-|^2 is not a linear function of e.
+    """Intensities do not give the projection of a ternary error e = e_+ - e_-.
 
-    So the two exposures need the linear mode.
+    The difference |B e_+|^2 - |B e_-|^2 of two exposures is not a linear function of e, so they need the linear mode.
     """
     opu = OPU(2, 200, rng=rng())
     one, other, both = (opu.intensity(np.array([x])) for x in ([1.0, 0], [0, 1.0], [1.0, 1.0]))
@@ -180,7 +181,7 @@ def test_intensities_do_not_make_a_projection_of_a_ternary_error():
 def test_dfa_by_an_opu_is_dfa_on_the_ternary_error(device):
     """DFA with OPUs is DFA on the ternary error, with the matrices B[l] of the OPUs.
 
-    The results agree to rounding, because lightonml computes in float32.
+    The tolerance for lightonml is larger, because lightonml computes in float32.
     """
     net = mlp((7, 12, 9, 5), ops.tanh, rng=rng(1))
     x, y = batch(net, 20, seed=2)
@@ -222,10 +223,10 @@ def test_the_medium_is_complex_gaussian_of_unit_mean_intensity():
 
 
 def test_the_linear_output_is_normal_with_the_variance_of_the_lit_mirrors():
-    """The linear output is normal over the pixels, with variance scale^2 |x|^2: one scale^2 for each lit mirror.
+    """The linear output is normal over the pixels, and each lit mirror adds scale^2 to its variance.
 
-    The covariance of two inputs is scale^2 times the number of mirrors that both light. The inputs light 5 and 4
-    mirrors, and 2 of these mirrors are the same.
+    The covariance of the outputs of two inputs is scale^2 times the number of mirrors that are lit for both inputs. In
+    this test, 5 and 4 mirrors are lit, and 2 of them are lit for both inputs.
     """
     n = 20_000
     opu = OPU(8, n, rng=rng(3), scale=0.3)
@@ -237,7 +238,7 @@ def test_the_linear_output_is_normal_with_the_variance_of_the_lit_mirrors():
 
 
 def test_intensities_are_exponential():
-    """Intensities are exponential (fully developed speckle). Over the pixels, |R x|^2 has mean |x|^2."""
+    """Over the pixels, the intensity |R x|^2 has the exponential law with mean |x|^2 (fully developed speckle)."""
     opu = OPU(8, 20_000, rng=rng(4))
     follows(opu.intensity(X[None]), stats.expon(scale=5))
 
@@ -245,16 +246,16 @@ def test_intensities_are_exponential():
 def test_an_anchor_on_mirrors_of_the_data_biases_the_projection():
     """An anchor on the mirrors of the data biases the projection.
 
-    The anchor lights all d mirrors. In units of the std of an entry, here 1 / sqrt(2), the bias is sqrt(pi / 2 / d).
-    The reason is sum_k B_k = |R a|, so the mean of a row is |R a| / d, with variance (1 - pi / 4) / d. With a disjoint
-    anchor, the rows have mean 0 and variance 1 / (2 d).
+    The anchor lights all d mirrors. The bias is sqrt(pi / 2 / d) times the std of an entry, which is 1 / sqrt(2) in
+    this test. The reason is that sum_k B_k = |R a|. So the mean of a row is |R a| / d, with variance (1 - pi / 4) / d.
+    If the anchor has its own mirrors, the rows have mean 0 and variance 1 / (2 d).
     """
     d, n = 10, 20_000
     opu = OPU(d, n, rng=rng(5), scale=1 / math.sqrt(2))
     R = opu.R[:, :d]
     a = np.ones(d)
     overlapping = np.stack([recover(*(abs(R @ v) ** 2 for v in (u + a, u, a))) for u in np.eye(d)], axis=1)
-    disjoint = opu.linear(np.eye(d)).T  # (n, d)
+    disjoint = opu.linear(np.eye(d)).T  # shape (n, d)
     bias = math.sqrt(math.pi / 2 / d) / math.sqrt(2)
     is_normal_score((overlapping.mean() - bias) * math.sqrt(n * d / (1 - math.pi / 4)))
     is_normal_score(disjoint.mean() * math.sqrt(2 * n * d))
@@ -291,7 +292,7 @@ def test_shot_noise_has_the_variance_of_its_mean():
 
 
 def test_photons_of_speckle_follow_the_law_of_bose_and_einstein():
-    """Photons of speckle have the law of Bose and Einstein: Poisson numbers with an exponential mean are geometric.
+    """Photon numbers of speckle, which are Poisson with an exponential mean, have the geometric law (Bose-Einstein).
 
     Three lit mirrors with two photons each give mean 6.
     """
@@ -303,9 +304,9 @@ def test_photons_of_speckle_follow_the_law_of_bose_and_einstein():
 @pytest.mark.verifies("ohana2021:eq10")
 @pytest.mark.parametrize("n_anchor, anchor_shot, photons", [(1, False, 200), (16, False, 200), (16, True, 5)])
 def test_shot_noise_of_a_projection_has_the_documented_variance(n_anchor, anchor_shot, photons):
-    """The shot noise of a projection has the documented variance, in 4,000 measurements of one x at 200 pixels.
+    """Over 4,000 measurements of one x at 200 pixels, the shot noise of a projection has the documented variance.
 
-    If all terms have equal weight, the excess kurtosis is 1 / photons.
+    The test uses the excess kurtosis 1 / photons, as for terms of equal weight.
     """
     scale, n = 0.3, 4000
     camera = Camera(photons=photons)
@@ -335,9 +336,9 @@ def test_the_shots_of_a_ternary_projection_add_their_variances():
     "n_anchor, low, median, high", [(1, 0.028, 0.118, 1.13), (16, 0.0255, 0.045, 0.287), (256, 0.0265, 0.0360, 0.083)]
 )
 def test_a_strong_anchor_makes_shot_noise_even(n_anchor, low, median, high):
-    """With a strong anchor, all pixels have nearly the same shot noise: the 1st, 50th and 99th percentiles of its std.
+    """With a strong anchor, the std of shot noise is nearly the same at all pixels (1st, 50th and 99th percentiles).
 
-    Five mirrors are lit, with 200 photons each. Four standard errors of the highest percentile are 3 %.
+    Five mirrors are lit, with 200 photons each. The tolerance of 3 % is four standard errors of the highest percentile.
     """
     normals = rng(15).standard_normal((4, 400_000)) / math.sqrt(2)
     E_x, E_a = math.sqrt(5) * (normals[0] + 1j * normals[1]), math.sqrt(n_anchor) * (normals[2] + 1j * normals[3])
@@ -346,9 +347,9 @@ def test_a_strong_anchor_makes_shot_noise_even(n_anchor, low, median, high):
 
 
 def test_shot_noise_tends_to_a_constant_with_the_anchor():
-    """With a stronger anchor, the std of shot noise tends to 1 / (2 sqrt(kappa)) if the anchor is calibrated.
+    """For a stronger and stronger calibrated anchor, the std of shot noise tends to 1 / (2 sqrt(kappa)).
 
-    If the anchor is measured, the std tends to 1 / sqrt(2 kappa).
+    If the anchor's intensity is measured each time, the std tends to 1 / sqrt(2 kappa).
     """
     I_a, E_x = 1e16, 3 + 4j
     I_xa = abs(1e8 + E_x) ** 2
@@ -358,9 +359,10 @@ def test_shot_noise_tends_to_a_constant_with_the_anchor():
 
 @pytest.mark.parametrize("anchor_shot", [False, True])
 def test_dark_noise_is_gaussian_and_does_not_depend_on_the_light(anchor_shot):
-    """Dark noise is Gaussian and does not depend on the light: the noise of two or three exposures, divided by 2 |R a|.
+    """Dark noise is Gaussian and does not depend on the light.
 
-    Each exposure adds N(0, dark_std^2). The result is the same for a dark input and a lit input.
+    A projection has the noise of two or three exposures, divided by 2 |R a|. Each exposure adds N(0, dark_std^2). The
+    noise has the same variance for a dark input and a lit input.
     """
     scale, n = 0.3, 500
     camera = Camera(dark_std=0.7)
@@ -396,7 +398,7 @@ def test_saturation_and_rounding_by_hand(camera, want):
 
 
 def test_a_saturated_camera_cuts_the_documented_share_of_the_speckle():
-    """A saturated camera cuts the documented share of the speckle: with mean 5, exp(-2.5) = 8.2 % is above 12.5."""
+    """A saturated camera cuts the documented share of speckle: for mean 5 and saturation 12.5, exp(-2.5) = 8.2 %."""
     n = 20_000
     reading = OPU(8, n, rng=rng(19), camera=Camera(saturation=12.5)).intensity(X[None])
     share = math.exp(-2.5)
@@ -411,9 +413,9 @@ def test_readings_below_zero_exist_only_without_saturation():
 
 
 def test_8_bits_alone_change_the_projection_by_no_more_than_their_levels():
-    """8 bits alone change the projection by at most their levels: two readings, each half a level off, over 2 |R a|.
+    """A camera of 8 bits changes the projection by at most the error of two readings, divided by 2 |R a|.
 
-    With saturation at 1000 units, no pixel saturates.
+    The error of a reading is at most half a level. The saturation is 1000 units, so no pixel saturates.
     """
     coarse = OPU(8, 500, rng=rng(21), camera=Camera(bits=8, saturation=1000.0))
     error = np.abs(coarse.linear(X[None])[0] - coarse.B @ X)
@@ -444,9 +446,9 @@ def test_noise_on_the_output_is_gaussian_and_sqrt_2_larger_after_two_projections
 
 
 def test_draws_come_in_the_documented_order():
-    """The draws are in the documented order: the exposures with x and anchor, with x, and with the anchor.
+    """The random samples are drawn in the documented order: for the exposures of x and anchor, of x, and of the anchor.
 
-    Each exposure draws Poisson numbers and then normals. The noise on the output is drawn last.
+    Each exposure draws Poisson numbers and then normals. The noise on the output comes last.
     """
     camera = Camera(photons=30, dark_std=0.2)
     opu = OPU(8, 20, rng=rng(25), scale=0.3, camera=camera, anchor_shot=True, noise_std=0.1)
@@ -509,9 +511,9 @@ def test_small_batches(device, m, n_out):
 
 
 def test_the_adapter_answers_with_the_devices_own_matrix(lightonml):
-    """The adapter gives the projection by the device's own matrix, compared with loops over its complex matrix.
+    """The adapter gives the projection by the device's complex matrix, compared with loops over this matrix.
 
-    The parts of this matrix are N(0, 1 / n_in), in float32.
+    The real and imaginary parts of this matrix are N(0, 1 / n_in), in float32.
     """
     opu = LightOnOPU(8, 30, rng=rng(33), scale=0.3)
     R = opu.driver.device.random_matrix.astype(complex)  # (n_in, n_out)
@@ -534,7 +536,7 @@ def test_lightonml_alone_gives_every_device_one_matrix_no_noise_and_no_check_of_
 
     So the adapter has its own seed, noise and check.
     """
-    LightOnOPU(4, 6, rng=rng())  # this imports lightonml without its warning
+    LightOnOPU(4, 6, rng=rng())  # imports lightonml without the warning that lightonml prints
     import lightonml as library
 
     one, other = (library.OPU(n_components=6, max_n_features=4, simulated=True) for _ in range(2))
@@ -546,9 +548,10 @@ def test_lightonml_alone_gives_every_device_one_matrix_no_noise_and_no_check_of_
 
 
 def test_the_hardware_is_asked_by_the_same_calls(lightonml, monkeypatch):
-    """The adapter makes the same calls for real hardware. We replace lightonml's class by one that checks them.
+    """The adapter calls real hardware like the simulator.
 
-    The unit is that of its "variance" rescaling, and the matrix is unknown.
+    The test replaces lightonml's class by a class that checks the calls. The unit of the results is that of lightonml's
+    "variance" rescaling. The matrix of real hardware is unknown.
     """
     LightOnOPU(4, 6, rng=rng())
     import lightonml as library
@@ -701,7 +704,7 @@ def test_a_simulated_device_without_an_rng_gets_a_sentence(lightonml):
 @pytest.mark.parametrize("camera", [Camera(), Camera(bits=8, saturation=50.0)])
 @pytest.mark.parametrize("n_in", [10, 60])
 def test_equal_rows_are_projected_as_they_are_alone(camera, n_in):
-    """Equal rows get the same projection as one such row alone.
+    """Equal rows get the projection that such a row gets alone.
 
     The device computes the light once for equal rows.
     """

@@ -1,8 +1,8 @@
-"""The joint clip needs projections in which the result for an example depends only on it and on independent draws.
+"""Tests that the projection of an example depends only on this example and on independent random samples.
 
-The tests cover everything that can replace a matrix B, with every effect switched on. They also detect devices that
-depend on the batch. Results must be bitwise identical. Media are rounded to few digits, so the sums are exact in any
-order. Later operations are elementwise.
+The joint clip needs this property. The tests cover all devices that can replace a matrix B, with every effect switched
+on. They also detect devices whose results depend on the batch. Results must be bitwise identical. The media are rounded
+to few digits, so their sums are exact in any order. Later operations are elementwise.
 """
 
 import importlib.util
@@ -36,7 +36,7 @@ EVERYTHING = {
 
 
 class OwnDraws(np.random.Generator):
-    """Draws that belong to a row by its name, so an example has the same draws in any batch."""
+    """A generator whose samples for an example depend only on the example's name, not on the batch."""
 
     def __init__(self, names):
         super().__init__(np.random.PCG64(0))
@@ -65,7 +65,7 @@ def coarse_tile(*where):
 
 
 def made(kind=OPU, **how):
-    """An OPU with exact sums."""
+    """An OPU whose medium is rounded, so that its sums are exact."""
     device = kind(N_IN, N_OUT, rng=rng(1), **how)
     if how.get("stored", True):
         device.medium = few_digits(device.medium)
@@ -135,13 +135,13 @@ class Adapting(ExposedToTheBatch):
 
 
 class TwoLevels(ExposedToTheBatch):
-    """The same device with a camera of two levels, dark and light."""
+    """An `ExposedToTheBatch` with a camera of two levels, dark and light."""
 
     bits = 1
 
 
 def centred(e, rng):
-    """A matrix product minus its mean over the batch."""
+    """A projection by a matrix, minus the mean of this projection over the batch."""
     p = by_matrix(0.0)(e, rng)
     return p - p.mean(axis=0)
 
@@ -154,7 +154,8 @@ WRONG = {
 }
 
 
-# --- bitwise, with draws that belong to the example --------------------------------------------------------------
+# --- bitwise identical results, with samples that belong to the example
+# --------------------------------------------------------------
 
 
 def errors(m, seed=5, ternary=True):
@@ -166,7 +167,7 @@ def answers(project, e, names):
 
 
 def depends_on_its_example_alone(project, e):
-    """Whether each row of e gets the same result as alone: in any order, next to rows of every kind or equal rows."""
+    """Whether a row of e gets the result that it gets alone, in any order and next to any other rows."""
     m = len(e)
     for i in range(0, m, 2):
         want = answers(project, e[i : i + 1], [i])[0]
@@ -182,7 +183,7 @@ def depends_on_its_example_alone(project, e):
 
 
 def remembers_nothing(project, e):
-    """Whether an example gets the same result again after examples of all kinds."""
+    """Whether an example gets the same result before and after projections of other examples."""
     before = answers(project, e[:1], [0])
     for others in (np.ones((3, N_IN)), -np.ones((2, N_IN)), e, np.zeros((1, N_IN))):
         answers(project, others, range(len(others)))
@@ -207,9 +208,9 @@ def test_a_device_that_looks_at_the_batch_is_found(name):
 
 
 def test_the_fixed_threshold_of_an_opu_looks_at_no_other_error():
-    """The fixed threshold of an OPU makes errors ternary entry by entry, so it does not depend on other errors.
+    """An OPU with a fixed threshold makes each entry ternary by itself, so a result does not depend on other errors.
 
-    Errors have all sizes. The relative threshold works row by row.
+    The errors have very different norms. A relative threshold depends only on the row of the example.
     """
     project, e = DEVICES["OPU, threshold"](), errors(6, ternary=False) * np.geomspace(0.01, 1, 6)[:, None]
     assert depends_on_its_example_alone(project, e)
@@ -217,9 +218,9 @@ def test_the_fixed_threshold_of_an_opu_looks_at_no_other_error():
 
 
 def test_what_lightonml_sets_is_set_before_any_example_is_shown():
-    """lightonml sets exposure, frame time, gain and the camera's region before it gets any example.
+    """lightonml sets exposure, frame time, gain and the camera's region before nfa passes any example.
 
-    nfa fits the device to the sizes, not to the data.
+    nfa calls the method that fits the device with the sizes, not with the data.
     """
     device = of_lighton(None)
     opened = device.driver.device
@@ -234,14 +235,16 @@ def test_what_lightonml_sets_is_set_before_any_example_is_shown():
     assert device.driver._runner.ones_info == {}
 
 
-# --- in law, with draws from one stream ------------------------------------------------------------------------
+# --- equal distributions, with samples from one stream
+# ------------------------------------------------------------------------
 
 
 def same_law(one, other, *, sees):
-    """Test that two samples of size n have one law. By Dvoretzky, Kiefer and Wolfowitz, each is within b of it.
+    """Test that two samples of size n have the same law.
 
-    This bound fails with probability CHANCE / 2 for each sample. So two samples of one law are at most 2 b apart. Laws
-    that are 4 b apart are detected, except with probability CHANCE.
+    By the inequality of Dvoretzky, Kiefer and Wolfowitz, the distribution function of a sample is within b of that of
+    its law, except with probability CHANCE / 2. So two samples of one law are at most 2 b apart. Laws that are 4 b
+    apart are detected, except with probability CHANCE.
     """
     b = math.sqrt(math.log(4 / CHANCE) / 2 / len(one))
     assert 4 * b <= sees
@@ -251,7 +254,7 @@ def same_law(one, other, *, sees):
 
 
 def beside(device, other, n=20_000):
-    """The results at one pixel for n copies of an example, each followed by another example, with NumPy's own draws."""
+    """The results at one pixel for n copies of an example, each followed by the example ``other``."""
     e = np.tile([[1.0, 0, -1, 0, 1], other], (n, 1))
     return device.project(e, rng=rng(7))[::2, 0]
 
@@ -259,9 +262,9 @@ def beside(device, other, n=20_000):
 @pytest.mark.verifies("ours:joint-clip")
 @pytest.mark.parametrize("kind, same", [(OPU, True), (ExposedToTheBatch, False)])
 def test_what_others_show_does_not_change_the_law_of_an_answer(kind, same):
-    """Other examples do not change the law of a result. They change only its value.
+    """Other examples in the batch do not change the law of a result. They change only its value.
 
-    A Poisson number needs more or fewer uniforms, depending on the light of earlier rows.
+    The value changes because earlier rows use more or fewer uniform samples for their Poisson numbers.
     """
     camera = Camera(photons=2, dark_std=0.1, saturation=40.0, bits=8)
     device = kind(N_IN, 1, rng=rng(8), camera=camera, anchor_shot=True, noise_std=0.05, n_anchor=4)
@@ -274,7 +277,7 @@ def test_what_others_show_does_not_change_the_law_of_an_answer(kind, same):
 
 
 def moved(kind, C, **how):
-    """The change of the rule's sum from one record, divided by the stated change. A device gives the feedback."""
+    """The largest change of the rule's sum if one record is left out, divided by the stated change."""
     net = mlp([4, N_OUT, N_IN], ops.tanh, rng=rng(9))
     x, y = batch(net, 6, 3)
     largest = 0.0
@@ -297,8 +300,8 @@ def test_by_a_device_with_every_effect_a_record_moves_the_sum_by_what_is_stated(
 
 @pytest.mark.verifies("ours:joint-clip")
 def test_by_a_device_that_looks_at_the_batch_it_moves_it_further():
-    """With a device that depends on the batch, one record changes the sum by more than stated.
+    """If a device depends on the batch, one record changes the sum by more than the mechanism states.
 
-    This record changes the exposure of a camera with two levels, and so the readings for all other records.
+    This record changes the exposure of a camera with two levels, and so the camera's readings for all other records.
     """
     assert moved(TwoLevels, 0.3, n_anchor=4) > 3

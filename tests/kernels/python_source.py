@@ -1,4 +1,4 @@
-"""The kernels as Python source: slow, but you can run and change each line without compiling, and see a test fail."""
+"""The kernels as Python functions: slow, but you can change each line and run it without compiling."""
 
 import inspect
 import sys
@@ -6,9 +6,10 @@ import types
 
 
 def in_python(module, **changes):
-    """A kernel module in which the source replaces every compiled function, with some constants or imports changed.
+    """A kernel module in which Python functions replace the compiled functions.
 
-    Its imports from other modules of nfa.kernels are replaced in the same way.
+    ``changes`` replaces constants or imports. Python functions also replace its imports from other modules of
+    nfa.kernels.
     """
     space = dict(vars(module)) | changes
 
@@ -35,6 +36,6 @@ def in_python(module, **changes):
 
 
 def of_kernels(thing):
-    """Whether a thing is a function that a module of nfa.kernels defines, compiled or not."""
+    """Whether an object is a function that a module of nfa.kernels defines, compiled or not."""
     function = getattr(thing, "py_func", thing)
     return inspect.isfunction(function) and function.__module__.startswith("nfa.kernels.")

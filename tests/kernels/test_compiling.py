@@ -1,4 +1,4 @@
-"""The effect of compiling a kernel on the rest of the process."""
+"""Tests of the effect that compiling a kernel has on the rest of the process."""
 
 import gc
 
@@ -9,9 +9,9 @@ numba = pytest.importorskip("numba", reason="numba is not installed: pip install
 
 @pytest.mark.parametrize("enabled", [True, False])
 def test_nothing_is_collected_while_numba_compiles(enabled):
-    """While numba compiles, Python collects no garbage, even in functions that numba calls and if compilation fails.
+    """Python's garbage collector is off while numba compiles, also if numba compiles recursively or fails.
 
-    After the compilation, the collector is in the same state as at the beginning.
+    After the compilation, the collector is again on or off as before.
     """
     from numba.core import event
     from numba.core.errors import TypingError

@@ -1,6 +1,6 @@
-"""Two properties of the convolution kernels that private rules need: examples are independent, and norms are exact.
+"""Tests of properties of the convolution kernels that private rules need: independent examples, right norms.
 
-The norm of an example is the norm of the term that is added.
+The computed norm of an example must be the norm of the term that the sum adds for this example.
 """
 
 import math
@@ -21,15 +21,15 @@ from nfa.rules.dp_ulr_sound import dp_ulr_sound
 kernels = pytest.importorskip("nfa.kernels.conv", reason="numba is not installed: pip install numba")
 
 rng = np.random.default_rng
-# each type needs its own compilation; tests/kernels/test_twins.py tests both types
+# only the slow tests use float64, because each dtype needs its own compilation; tests/kernels/test_twins.py tests all
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, pytest.param(np.float64, marks=pytest.mark.slow)])
 
-# Channels of images in which every place is copied, and of images with rows that need fewer products.
+# For 2 channels, the kernel copies every patch. For 11 channels, it computes rows with fewer products.
 CHANNELS = pytest.mark.parametrize("c", [2, 11])
 
 
 def case(m, c, dtype, seed=0):
-    """A bound layer of the kernels, with W, b, h and dz, for images of c channels."""
+    """A convolution with the kernels, and W, b, h and dz, for images of c channels."""
     r = rng(seed)
     map_ = network.Conv2d(12, 3, padding="same", ops=kernels).bind((c, 4, 9))
     sizes = map_.shape_W, (12,), (m, c, 4, 9), (m, 12, 4, 9)
@@ -42,7 +42,7 @@ def case(m, c, dtype, seed=0):
 def test_what_is_no_number_stays_in_its_example(c, dtype, bad):
     """If an example contains NaN or infinity, all other examples are bitwise unchanged.
 
-    Each lane is computed only from its own example.
+    The kernel computes each lane of a vector only from its own example.
     """
     map_, W, b, h, dz = case(40, c, dtype)
 
@@ -87,7 +87,7 @@ def test_a_weight_of_0_leaves_a_term_out_whatever_it_holds(c, dtype, keep, monke
 @DTYPES
 @CHANNELS
 def test_a_term_does_not_depend_on_the_batch(c, dtype):
-    """A term does not depend on the batch: norms of 1, 33, 70 and all examples are bitwise identical, in any order."""
+    """An example's norm is bitwise identical in batches of 1, 33, 70 and 140 examples, and in reversed order."""
     map_, _, _, h, dz = case(140, c, dtype)
     want = map_.norms2(dz, h)[0]
     for some in (slice(5, 6), slice(3, 36), slice(0, 70), slice(None, None, -1)):
@@ -98,9 +98,9 @@ def test_a_term_does_not_depend_on_the_batch(c, dtype):
 @CHANNELS
 @pytest.mark.parametrize("keep", [True, False], ids=["kept", "formed twice"])
 def test_positions_that_cancel_are_clipped_by_what_is_added(c, dtype, keep, monkeypatch):
-    """If positions cancel, the clip uses the norm of their sum: the norm and the sum have the same rounding.
+    """If the terms of the positions cancel, the norm for the clip is the norm of their computed sum, with its rounding.
 
-    dz is orthogonal to all inputs of the positions, so only rounding remains.
+    dz is orthogonal to the patches of all positions, so the sum consists only of rounding errors.
     """
     monkeypatch.setattr(conv2d, "_TERMS_AT_ONCE", 1 << 25 if keep else 0)
     r, found = rng(0), []
@@ -193,16 +193,16 @@ def test_no_record_moves_a_clipped_sum_further_than_it_may(rule):
     "phi", [ops.tanh, ops.sigmoid, ops.relu, ops.step, ops.identity, ops.gelu], ids=lambda p: p.name
 )
 def test_pooling_before_what_never_decreases(phi, door, dtype):
-    """For an activation that never decreases, pooling before the activation equals pooling phi(z), to two roundings.
+    """For an increasing activation phi, phi of the pooled z equals the pooled phi(z), to two roundings.
 
-    phi is equal for equal numbers, and monotone up to rounding. For ReLU, step and identity, which do not round, the
-    results are bitwise identical.
+    The computed phi is increasing only up to rounding. For ReLU, step and identity, which do not round, the results are
+    bitwise identical.
     """
     net = cnn(door, dtype, phi=phi)
     r = rng(5)
     z = [None, *(r.normal(size=(6, *shape)).astype(dtype) for shape in net.shape_z[1:])]
-    z[1][:, :, 2:6] = np.round(z[1][:, :, 2:6])  # so that windows have equal maxima
-    z[1][:, :, 6:] -= 4  # so that ReLU has derivative 0 in some windows
+    z[1][:, :, 2:6] = np.round(z[1][:, :, 2:6])  # rounded, so that some windows have equal maxima
+    z[1][:, :, 6:] -= 4  # negative, so that ReLU has derivative 0 in some windows
     h, pool = net.activate(1, z[1]), net.pool[1]
     want = pool.forward(phi.phi(z[1]))
     v = r.normal(size=h.shape).astype(dtype)

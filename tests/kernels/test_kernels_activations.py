@@ -1,4 +1,4 @@
-"""The kernels of the activations, in three ways: compared with NumPy, with many digits, and as Python source."""
+"""Tests of the kernels of the activations, as Python functions and compiled: compared with NumPy and many digits."""
 
 import mpmath as mp
 import numpy as np
@@ -11,7 +11,9 @@ from tests.kernels.python_source import in_python
 kernels = pytest.importorskip("nfa.kernels.activations", reason="numba is not installed: pip install numba")
 from nfa.kernels import cores  # noqa: E402
 
-PAIRS = [  # (reference, kernel), for tests/kernels/test_twins.py; this file tests three ways
+# (reference, kernel), for tests/kernels/test_twins.py. This file compares the reference, the kernel as Python and the
+# compiled kernel.
+PAIRS = [
     (ops._tanh, kernels.tanh),
     (ops._dtanh, kernels.dtanh),
     (ops._sigmoid, kernels.sigmoid),
@@ -30,13 +32,13 @@ MANY_DIGITS = {
     "sigmoid": lambda t: 1 / (1 + mp.exp(-t)),
     "dsigmoid": lambda t: mp.sech(t / 2) ** 2 / 4,
 }
-FLOAT64 = {  # the bounds are a few roundings of these references
+FLOAT64 = {  # these float64 references have errors of a few roundings
     "tanh": np.tanh,
     "dtanh": lambda z: 1 / np.cosh(np.minimum(abs(z), 300)) ** 2,
     "sigmoid": expit,
     "dsigmoid": lambda z: 0.25 / np.cosh(np.minimum(abs(z), 600) / 2) ** 2,
 }
-# The kernels' module documents these bounds: ERROR is relative, and LEAST is for tiny values.
+# The kernels' module documents these error bounds: ERROR is relative, and LEAST is absolute, for tiny values.
 ERROR, LEAST = 2.1e-7, 3e-45
 ERRORS = {np.float32: (ERROR, LEAST), np.float64: (1e-15, 1e-323)}
 BOTH = pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -45,13 +47,13 @@ CHUNK = 1 << 23
 
 @pytest.fixture(autouse=True)
 def silence():
-    """Suppress warnings, because a kernel as Python warns of numbers that overflow."""
+    """Suppress warnings, because a kernel that runs as Python warns of overflows."""
     with np.errstate(over="ignore", invalid="ignore"):
         yield
 
 
 def hard():
-    """Zeros, the smallest and largest floats, numbers near powers of two and near a loss of digits, and all sizes."""
+    """Difficult values: zeros, the smallest and largest floats, values near powers of two, values of all sizes."""
     edges = [0.5 * np.log(2) * (k + 0.5) for k in range(6)] + [0.625, 9.01, 17.4, 43.5, 43.7, 44.4, 51.9, 52.4, 53]
     edges += [87.0, 87.3, 88.8, 103.2, 103.98, 104.0, 106.0, 110.0, 1e4, 3.4e38]
     tiny = [0.0, 1.4e-45, 2.8e-45, 1e-41, 1.1754942e-38, 1.1754944e-38, 1e-20, 2.0**-24, 2.0**-12, 3e-4]
@@ -61,7 +63,7 @@ def hard():
 
 
 def hard_64():
-    """The values of `hard` for float64, and those for float32."""
+    """Difficult values for float64, and the values of `hard`."""
     edges = [0.5 * np.log(2) * (k + 0.5) for k in range(6)] + [18.4, 36.7, 37.5, 354, 372.6, 708.4, 744.4, 745.2, 747]
     tiny = [5e-324, 1e-320, 2.2250738585072014e-308, 1e-200, 2.0**-53, 2.0**-27]
     size = np.concatenate([tiny, edges, [1e308, np.finfo(float).max], np.geomspace(1e-8, 750, 90)])
@@ -80,7 +82,7 @@ def bits(a):
 @BOTH
 @pytest.mark.parametrize("name", SMOOTH)
 def test_as_exact_as_the_module_says(door, name, dtype):
-    """The kernels have the precision that their module documents, compared with 40 digits."""
+    """The kernels have the precision that their module documents, compared with 40-digit arithmetic."""
     z, (error, least) = HARD[dtype](), ERRORS[dtype]
     got = getattr(door, name)(z)
     assert got.dtype == dtype
@@ -96,8 +98,8 @@ def test_as_exact_as_the_module_says(door, name, dtype):
 def test_numpy_s_to_rounding(door, name, dtype):
     """The kernels agree with NumPy to eight roundings.
 
-    For the derivative of tanh, the tolerance is absolute, because NumPy's 1 - tanh^2 cancels. Where NumPy gives 0, tiny
-    values are accepted. ReLU is bitwise identical.
+    For the derivative of tanh, the tolerance is absolute, because NumPy's 1 - tanh^2 cancels. Where NumPy gives 0, the
+    test accepts tiny values. The results of ReLU are bitwise identical.
     """
     z = np.append(HARD[dtype](), np.array([np.inf, -np.inf, np.nan], dtype))
     kept = z.copy()
@@ -125,7 +127,7 @@ def test_at_the_ends(door, dtype):
 
 
 def hold_bounds(name, z, got, mirrored):
-    """Assert 0 <= phi' <= gamma_max, |tanh| <= 1, 0 <= sigmoid <= 1 and phi's symmetry, exactly."""
+    """Assert that 0 <= phi' <= gamma_max, |tanh| <= 1 and 0 <= sigmoid <= 1, and that the symmetry of phi is exact."""
     low, high = {"tanh": (-1, 1), "sigmoid": (0, 1)}.get(name, (0, GAMMA_MAX.get(name)))
     assert ((got >= low) & (got <= high)).all()
     if name == "tanh":
@@ -138,14 +140,14 @@ def hold_bounds(name, z, got, mirrored):
 @BOTH
 @pytest.mark.parametrize("name", [*SMOOTH, "drelu"])
 def test_bounds_and_symmetry_are_exact(door, name, dtype):
-    """Bounds and symmetry hold exactly. Most points are near 0, where the derivative reaches its bound."""
+    """Bounds and symmetry hold exactly. We test many points near 0, where the derivative attains its bound."""
     small = {np.float32: (2.0**-13, 2.0**-9), np.float64: (2.0**-28, 2.0**-24)}[dtype]
     z = np.append(HARD[dtype](), np.geomspace(*small, 300).astype(dtype))
     hold_bounds(name, z, getattr(door, name)(z), getattr(door, name)(-z))
 
 
 def every_float(sign):
-    """All floats of one sign from 0 to infinity, in pieces."""
+    """All float32 values of one sign from 0 to infinity, in several arrays."""
     for first in range(0, 0x7F800001, CHUNK):
         yield sign * np.arange(first, min(first + CHUNK, 0x7F800001), dtype=np.uint32).view(np.float32)
 
@@ -167,9 +169,10 @@ def test_bounds_and_symmetry_of_every_float(name):
     "name, sign", [("tanh", 1), ("dtanh", 1), ("sigmoid", 1), ("sigmoid", -1), ("dsigmoid", 1)], ids=str
 )
 def test_errors_of_every_float(name, sign):
-    """The errors are bounded for every float. The oracle is float64.
+    """The error bounds hold for every float32 value. The oracle uses float64.
 
-    Between neighbouring floats, phi falls by at most the sum of both error bounds. The other half follows by symmetry.
+    Between neighbouring floats, the computed phi decreases by at most the sum of their error bounds. For the other
+    sign, all follows from the symmetry.
     """
     before = None
     for z in every_float(sign):
@@ -182,7 +185,7 @@ def test_errors_of_every_float(name, sign):
 
 
 def side_by_side(z):
-    """The same array with the examples as the last axis of its memory."""
+    """The array z, stored with the examples as the last axis of its memory."""
     return np.moveaxis(np.ascontiguousarray(np.moveaxis(z, 0, -1)), -1, 0)
 
 
@@ -204,7 +207,7 @@ LAYOUTS = {
 def test_every_layout_of_memory(door, name, lay, dtype):
     """For every memory layout, the result is bitwise identical to the result for an array that is stored row by row.
 
-    An array without gaps in memory keeps its layout and is not copied.
+    If an array has no gaps in memory, the result has its memory layout.
     """
     for shape in ((7, 3, 5, 2), (1, 4, 1, 3), (0, 2, 3), (3, 0), (9, 11)):
         z = lay(np.random.default_rng(0).normal(size=shape).astype(dtype))

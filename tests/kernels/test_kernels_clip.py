@@ -1,4 +1,4 @@
-"""The clips' kernels compared with NumPy's, three ways, with the guarantees that tests/test_clip.py checks."""
+"""Tests of the kernels of the clips, compared with NumPy, and of the guarantees that tests/test_clip.py checks."""
 
 import math
 
@@ -12,7 +12,9 @@ from tests.test_clip import ROUNDINGS, exact_norms, hard_rows
 kernels = pytest.importorskip("nfa.kernels.clip", reason="numba is not installed: pip install numba")
 from nfa.kernels import cores  # noqa: E402
 
-PAIRS = [  # (reference, kernel), for tests/kernels/test_twins.py; this file tests three ways
+# (reference, kernel), for tests/kernels/test_twins.py. This file compares the reference, the kernel as Python and the
+# compiled kernel.
+PAIRS = [
     (clip.clip_l2, kernels.clip_l2),
     (clip.clip_offset, kernels.clip_offset),
 ]
@@ -33,13 +35,13 @@ EVERY_WAY = pytest.mark.parametrize(
 
 @pytest.fixture(autouse=True)
 def silence():
-    """Suppress warnings, because a kernel as Python warns of squares that overflow."""
+    """Suppress warnings, because a kernel that runs as Python warns of squares that overflow."""
     with np.errstate(over="ignore", invalid="ignore"):
         yield
 
 
 def side_by_side(v):
-    """The same array with the examples as the last axis of its memory."""
+    """The array v, stored with the examples as the last axis of its memory."""
     return np.moveaxis(np.ascontiguousarray(np.moveaxis(v, 0, -1)), -1, 0)
 
 
@@ -55,7 +57,7 @@ EVERY_LAYOUT = pytest.mark.parametrize("lay", LAYOUTS.values(), ids=list(LAYOUTS
 
 
 def not_finite(dtype):
-    """Rows with NaN, infinities or both, or a norm beyond the dtype, each next to a finite row."""
+    """Rows with NaN, infinities, or a norm beyond the range of the dtype, and two finite rows."""
     largest = np.finfo(dtype).max
     return np.array(
         [
@@ -76,7 +78,7 @@ def ordinary(dtype, *shape):
 
 
 def batches(dtype):
-    """Batches with m = 1, m = 0, no entries, hard rows, rows that are not finite, and images larger than a block."""
+    """Batches with m = 1, m = 0, no entries, difficult rows, rows that are not finite, and images."""
     yield ordinary(dtype, 1, 3, 2)
     yield ordinary(dtype, 0, 4, 3)
     yield ordinary(dtype, 3, 2, 0)
@@ -90,10 +92,10 @@ def batches(dtype):
 @EVERY_WAY
 @EVERY_LAYOUT
 def test_clips_of_rows_agree(door, dtype, lay):
-    """Clips of rows agree with NumPy to 4 roundings, and a few more in large rows.
+    """Clips of rows agree with NumPy to 4 roundings for short rows, and to more roundings for long rows.
 
     These are the roundings of the norm, of the weight and of the product. The kernel adds the squares of a norm in
-    another order. If the reference keeps or removes a row, the results are bitwise identical.
+    another order. If NumPy leaves a row unchanged or sets a row to 0, the results are bitwise identical.
     """
     for given in batches(dtype):
         v = lay(given) if given.ndim > 2 or lay in (LAYOUTS["rows"], LAYOUTS["every second example"]) else given
@@ -136,8 +138,8 @@ def test_row_norms_are_at_most_the_bound(door, dtype):
 def test_rows_whose_squares_leave_the_range_are_clipped(door, dtype):
     """Rows with squares beyond the range of the dtype are clipped correctly. Each row is tested alone.
 
-    The row 3-4-12 has norm 13, and 0.3-0.4 has norm 0.5. Without rescaling, the first row would stay unchanged or
-    become 0.
+    The row (3, -4, 12) has norm 13, and (0.3, 0.4, 0) has norm 0.5. If the kernel did not rescale, the first row would
+    stay unchanged or become 0.
     """
     for scale in {np.float32: (1e-30, 1e-22, 1e37), np.float64: (1e-200, 1e-161, 1e300)}[dtype]:
         v = np.array([[3, -4, 12], [0.3, 0.4, 0]], dtype) * dtype(scale)
@@ -149,9 +151,9 @@ def test_rows_whose_squares_leave_the_range_are_clipped(door, dtype):
 
 @WAYS
 def test_a_weight_too_small_for_full_precision_is_0(door):
-    """A weight too small for full precision becomes 0, because a weight that is rounded up would let the norm exceed c.
+    """A weight too small for full precision becomes 0. If it were rounded up, the norm could exceed c.
 
-    Here the weight is 1e-38 / 3.
+    In this test, the weight is 1e-38 / 3.
     """
     v = np.array([[3e30, 0.0], [0.0, 1e-9]], np.float32)
     for lay in (np.ascontiguousarray, side_by_side):
@@ -198,7 +200,7 @@ def test_offset_clips_are_equal(door, dtype, lay):
 
 @WAYS
 def test_memory_with_the_examples_side_by_side_is_kept_so(door):
-    """Arrays that store the examples side by side keep this layout and are not copied."""
+    """If the examples are the last axis of an array's memory, the result has this layout too."""
     v = side_by_side(ordinary(np.float32, 6, 2, 3, 4))
     for got in (door.clip_l2(v, 1.0), door.clip_offset(v, 0.1, 0.4)):
         assert got.strides == v.strides

@@ -1,13 +1,11 @@
-"""Products of dense layers agree with numpy.matmul up to rounding, for any order of the factors and any
-memory layout.
-"""
+"""Tests of products of dense layers: they agree with numpy.matmul up to rounding, for any memory layout."""
 
 import numpy as np
 import pytest
 
 from nfa.kernels.dense import matmul
 
-PAIRS: list = []  # no function is compiled in this module
+PAIRS: list = []  # the tested module compiles no function, so it has no pairs for test_twins
 
 LAYOUTS = {
     "rows": np.ascontiguousarray,
@@ -23,9 +21,9 @@ SIZES = [(1, 5, 3), (0, 4, 3), (3, 0, 2), (4, 3, 0), (31, 8, 1), (1, 1, 1), (40,
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_it_is_the_product(size, dtype, layout_a, layout_b):
-    """The result is the product, up to k roundings of the sum of absolute values, which covers any order of summation.
+    """The result is the product to k roundings of the sum of absolute values, which allows any order of summation.
 
-    The oracle adds with more digits.
+    The oracle computes the product with more digits.
     """
     (m, k, n), rng = size, np.random.default_rng(0)
     a, b = layout_a(rng.normal(size=(m, k)).astype(dtype)), layout_b(rng.normal(size=(k, n)).astype(dtype))

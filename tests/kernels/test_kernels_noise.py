@@ -1,4 +1,4 @@
-"""The normals from the cipher: its standard, the transform in many digits, their law, and any number of threads."""
+"""Tests of normal samples from the cipher: its standard, the transform in many digits, their law, and threads."""
 
 import math
 import subprocess
@@ -15,7 +15,9 @@ from tests.kernels.python_source import in_python
 kernels = pytest.importorskip("nfa.kernels.noise", reason="numba is not installed: pip install numba")
 cores = pytest.importorskip("nfa.kernels.cores")
 
-PAIRS = [  # (reference, kernel), for tests/kernels/test_twins.py; this file tests three ways
+# (reference, kernel), for tests/kernels/test_twins.py. This file compares the reference, the kernel as Python and the
+# compiled kernel.
+PAIRS = [
     (cipher.chacha20, kernels.chacha20),
     (cipher.add_keyed, kernels.add_keyed),
     (cipher.check_noise, kernels.check_noise),
@@ -54,8 +56,7 @@ def threads():
 def test_the_cipher_is_the_standard_s(door):
     for key, counter, stream in RFC_8439:
         assert np.array_equal(door.chacha20(words(key), counter, 2)[:8, 0], words(stream))
-    # A counter is one number of 64 bits. So consecutive blocks equal blocks that are requested one by one, also beyond
-    # 2^32.
+    # The counter has 64 bits. So consecutive blocks equal blocks that are computed one by one, also beyond 2^32.
     first = 2**32 - 2
     one_by_one = [door.chacha20(KEY, first + i, 1) for i in range(4)]
     assert np.array_equal(door.chacha20(KEY, first, 4), np.concatenate(one_by_one, axis=1))
@@ -70,9 +71,9 @@ def test_the_cipher_three_ways():
 
 
 def test_the_transform_in_fifty_digits():
-    """The transform is correct in fifty digits, with the words of the cipher in the documented order.
+    """The transform of words to normals agrees with fifty-digit arithmetic, with the words in the documented order.
 
-    The places are in the first and in the second group.
+    We test places in the first and in the second group of normals.
     """
     got = cipher.add_keyed(np.zeros(2 * GROUP), 1.0, KEY, 3)
     with mpmath.workdps(50):
@@ -90,13 +91,13 @@ def test_the_transform_in_fifty_digits():
 @slow
 @pytest.mark.parametrize("n", [0, 1, GROUP - 1, 2 * GROUP + 5])
 def test_the_sums_three_ways(n):
-    """The sums agree in three ways, to 8 roundings of the largest number.
+    """The sums by NumPy, by the kernel as Python and by the compiled kernel agree to 8 roundings of the largest entry.
 
     The kernel has its own functions for logarithm, sine and cosine.
     """
     start = np.random.default_rng(0).normal(size=n)
     for std in (0.5, 1e30):
-        with np.errstate(over="ignore"):  # words wrap around
+        with np.errstate(over="ignore"):  # words overflow on purpose
             python = in_python(kernels).add_keyed(start.copy(), std, KEY, 2)
         ways = [cipher.add_keyed(start.copy(), std, KEY, 2), python, kernels.add_keyed(start.copy(), std, KEY, 2)]
         largest = max(1.0, float(np.abs(ways[0]).max(initial=0)))
@@ -107,7 +108,7 @@ def test_the_sums_three_ways(n):
 
 @slow
 def test_the_kernel_s_functions_hold_everywhere():
-    """The kernel's functions are correct for a million normals: all are within 4 roundings of 8.57 of NumPy's."""
+    """A million normals of the kernel agree with NumPy's to 4 roundings of 8.57, the largest normal."""
     fast, numpy = (f(np.zeros(2**20), 1.0, KEY) for f in (kernels.add_keyed, cipher.add_keyed))
     assert float(np.abs(fast - numpy).max()) <= 4 * EPS * LARGEST
 
@@ -139,7 +140,7 @@ def test_the_same_numbers_whatever_the_threads(threads):
 
 
 def law(g):
-    """28 p values for normals g: bins, mean and variance, tails, and independence of neighbours."""
+    """Yield 28 p values of tests of normals g: bins, mean and variance, tails, and independence of neighbours."""
     n = len(g)
     bins = np.bincount((stats.norm.cdf(g.astype(np.float64)) * 256).astype(int), minlength=256)
     yield stats.chisquare(bins).pvalue
@@ -148,14 +149,16 @@ def law(g):
     for t in (2, 3, 3.5, 4, 5, 6):
         for count in (int((g > t).sum()), int((g < -t).sum())):
             yield stats.binomtest(count, n, float(stats.norm.sf(t))).pvalue
-    # Lags: neighbours, the next row, the partner in Box and Muller's pair, and later groups; values and their squares.
+    # Correlations of values and of their squares with neighbours, the next row, the partner of a Box-Muller pair, and
+    # later groups.
     for lag in (1, 2, LANES, 4 * LANES, 8 * LANES, 16 * LANES):
         for f in (g, np.square(g) - 1):
             one, two = f[:-lag].astype(np.float64), f[lag:].astype(np.float64)
             yield 2 * stats.norm.sf(
                 abs(np.vdot(one, two)) / (math.sqrt(n - lag) * np.square(f, dtype=np.float64).mean())
             )
-    spacing = np.diff(np.flatnonzero(g > 3))  # the spacing is geometric if large values do not cluster
+    # the distances between large values are geometric if large values do not cluster
+    spacing = np.diff(np.flatnonzero(g > 3))
     p = float(stats.norm.sf(3))
     yield 2 * stats.norm.sf(abs(spacing.mean() - 1 / p) * p * math.sqrt(len(spacing)))
 
@@ -167,9 +170,9 @@ def test_the_reference_s_law():
 
 @slow
 def test_the_kernel_s_law():
-    """The kernel has the normal law: eight million normals would reveal a tail beyond 5 that is off by a factor of 3.
+    """The kernel has the normal law. We test eight million normals.
 
-    They would also reveal a std that is off by 2e-3.
+    They would reveal a tail beyond 5 that is wrong by a factor of 3, and a std that is wrong by 2e-3.
     """
     g = kernels.add_keyed(np.zeros(2**23), 1.0, KEY, 1000)
     assert min(law(g)) > FALSE_ALARM / 28
@@ -177,9 +180,9 @@ def test_the_kernel_s_law():
 
 
 def test_the_tests_of_the_law_see_a_wrong_one():
-    """The tests of the law detect wrong laws: a std 1 % too large, no tail beyond 3.5, or dependent partners.
+    """The tests of the law detect a std 1 % too large, a missing tail beyond 3.5, and dependent partners of a pair.
 
-    So these tests have enough power for such errors.
+    So the tests have enough power for such errors.
     """
     g = np.random.default_rng(0).standard_normal(2**18)
     assert min(law(g)) > FALSE_ALARM / 28
@@ -210,9 +213,9 @@ def test_noise_is_added_in_place_whatever_the_layout(add):
 
 @DOORS
 def test_a_generator_is_asked_for_a_key_alone(add):
-    """The function only draws a key from the generator, so any generator works, and a secure generator stays secure.
+    """The function draws only a key from the generator, so it works with any generator, also with a secure one.
 
-    The next draw of the generator does not depend on the size of the array.
+    The next sample of the generator does not depend on the size of the array.
     """
     key = np.random.Generator(np.random.Philox(3)).integers(2**32, size=8, dtype=np.uint32)
     for shape in ((3,), (40, 50)):
@@ -290,7 +293,7 @@ print(kept, resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 @slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="page faults are counted on Linux")
 def test_memory_is_kept():
-    """Memory is kept for reuse: in ten allocations of 8 MiB, at most a few pages are mapped again.
+    """The process keeps freed memory for reuse: in ten allocations of 8 MiB, at most a few pages are mapped again.
 
     Otherwise every allocation would map all its pages again.
     """

@@ -1,4 +1,4 @@
-"""The optimizers' kernels round each number like NumPy, for any memory layout and threads, and in a training."""
+"""Tests that the optimizers' kernels round each value like NumPy, for any memory layout and number of threads."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,9 @@ from tests.kernels.python_source import in_python
 kernels = pytest.importorskip("nfa.kernels.optim", reason="numba is not installed: pip install numba")
 from nfa.kernels import cores  # noqa: E402
 
-PAIRS = [  # (reference, kernel), for tests/kernels/test_twins.py; this file tests three ways
+# (reference, kernel), for tests/kernels/test_twins.py. This file compares the reference, the kernel as Python and the
+# compiled kernel.
+PAIRS = [
     (optim.sgd_update, kernels.sgd_update),
     (optim.adam_update, kernels.adam_update),
 ]
@@ -37,7 +39,7 @@ def arrays(dtype, shape, scale):
 
 
 def updates(door):
-    """Every update with its constants, as a function of p, dp, m and v."""
+    """The updates of all optimizers, as functions of p, dp, m and v."""
     adam = (0.01, (0.9, 0.999), (0.1, 0.001), 1e-8)
     return (
         lambda p, dp, m, v: door.sgd_update(p, dp, None, 0.1, 0.0),
@@ -50,9 +52,9 @@ def updates(door):
 @DTYPES
 @pytest.mark.parametrize("lay", LAYOUTS.values(), ids=list(LAYOUTS))
 def test_the_three_ways_are_equal(door, dtype, lay):
-    """The three ways are bitwise identical, because each of them rounds every sum and product separately.
+    """NumPy, the kernel as Python and the compiled kernel are bitwise identical: each rounds every sum and product.
 
-    The direction is not changed.
+    The update does not change the direction.
     """
     for shape in ((), (0,), (1,), (7,), (3, 5), (2, 3, 2, 2)):
         for scale in EXTREMES:

@@ -1,4 +1,4 @@
-"""The normals of seeded runs: Philox compared with its authors' numbers, the transform in many digits, and the law."""
+"""Tests of the normals of seeded runs: Philox, its authors' known answers, the transform in many digits, the law."""
 
 import math
 
@@ -15,7 +15,9 @@ from tests.oracles import chance
 kernels = pytest.importorskip("nfa.kernels.philox", reason="numba is not installed: pip install numba")
 from nfa.kernels import cores  # noqa: E402
 
-PAIRS = [  # (reference, kernel), for tests/kernels/test_twins.py; this file tests three ways
+# (reference, kernel), for tests/kernels/test_twins.py. This file compares the reference, the kernel as Python and the
+# compiled kernel.
+PAIRS = [
     (philox.add_keyed, kernels.add_keyed),
     (philox.add_normal, kernels.add_normal),
     (philox.add_normal_each, kernels.add_normal_each),
@@ -57,7 +59,7 @@ def test_the_words_are_the_known_answers():
 
 
 def test_the_words_are_those_of_another_library():
-    """The words equal those of another library. Its generator increases the counter before the first block."""
+    """The words equal those of another library, whose generator increases the counter before the first block."""
     import randomgen
 
     key = int(KEY[0]) + (int(KEY[1]) << 32)
@@ -70,9 +72,9 @@ def test_the_words_are_those_of_another_library():
 
 @WAYS
 def test_the_transform_in_fifty_digits(add):
-    """The transform is correct in fifty digits, to 4 roundings of 6.77, at places in three tiles.
+    """The transform of words to normals agrees with fifty-digit arithmetic, to 4 roundings of 6.77, the largest normal.
 
-    The words of the generator are in the documented order.
+    We test places in three tiles. The words of the generator are in the documented order.
     """
     got = normals(add, 3 * TILE, tile=2**32 - 3)
     with mpmath.workdps(50):
@@ -91,12 +93,12 @@ def test_the_transform_in_fifty_digits(add):
 @slow
 @pytest.mark.parametrize("n", [0, 1, TILE - 1, 3 * TILE + 5])
 def test_the_sums_three_ways(n):
-    """The sums agree in three ways, to 8 roundings of the largest number.
+    """The sums by NumPy, by the kernel as Python and by the compiled kernel agree to 8 roundings of the largest entry.
 
     The kernel uses polynomials in place of NumPy's functions.
     """
     start = rng(0).normal(size=n).astype(np.float32)
-    with np.errstate(over="ignore"):  # words wrap around, so Python warns
+    with np.errstate(over="ignore"):  # words overflow on purpose, so Python warns
         python = in_python(kernels)
         for std in (0.5, 1e20):
             ways = [f(start.copy(), std, KEY, 2) for f in (philox.add_keyed, python.add_keyed, kernels.add_keyed)]
@@ -107,7 +109,7 @@ def test_the_sums_three_ways(n):
 
 
 def test_the_kernel_as_python(monkeypatch):
-    """The kernel as Python agrees with the reference. Both use tiles of 16 numbers here."""
+    """The kernel as Python agrees with the reference. In this test, they use tiles of 16 normals."""
     monkeypatch.setattr(philox, "LANES", 4)
     with np.errstate(over="ignore"):
         few = in_python(kernels, LANES=4)
@@ -125,9 +127,9 @@ def test_the_kernel_as_python(monkeypatch):
 
 @slow
 def test_the_kernel_s_polynomials_hold_everywhere():
-    """The kernel's polynomials are correct: a million normals are within 4 roundings of 6.77.
+    """The kernel's polynomials are precise: a million normals are right to 4 roundings of 6.77, the largest normal.
 
-    We compare them with NumPy's functions in double precision.
+    The reference is NumPy's functions in double precision.
     """
     fast, exact = (normals(f, 2**20) for f in (kernels.add_keyed, philox.add_keyed))
     assert float(np.abs(fast - exact).max()) <= 4 * np.finfo(np.float32).eps * LARGEST
@@ -168,7 +170,7 @@ def test_the_same_numbers_whatever_the_threads(monkeypatch):
 
 
 def law_of_philox(g):
-    """44 p values: those of `law`, and of pairs within a counter, in different counters and in different tiles."""
+    """Yield 44 p values: those of `law`, and of correlations within a counter and between tiles."""
     yield from law(g)
     quarters = g[: len(g) // TILE * TILE].reshape(-1, 4, LANES).astype(np.float64)
     for f in (lambda v: v, lambda v: np.square(v) - 1):
@@ -184,9 +186,9 @@ def law_of_philox(g):
 
 
 def test_the_reference_s_law():
-    """The reference has the normal law. For example, a std 2 % off is missed with probability 1e-6.
+    """The reference has the normal law. The test misses a std that is wrong by 2 % with probability 1e-6.
 
-    The same holds for a correlation of 0.03 within a counter of four.
+    It also misses a correlation of 0.03 between the four normals of a counter with probability 1e-6.
     """
     g = normals(philox.add_keyed, 2**18)
     assert min(law_of_philox(g)) > FALSE_ALARM / 44
@@ -196,10 +198,10 @@ def test_the_reference_s_law():
 
 @slow
 def test_the_kernel_s_law():
-    """The kernel has the normal law in eight million normals: moments to the sixth, the KS distance, tails and pairs.
+    """The kernel has the normal law. We test moments to the sixth, the KS distance, tails and pairs.
 
-    These errors are missed with probability 1e-6: a mean 0.004 off, a std 0.3 % off, twice too many values beyond 4,
-    and a KS distance of 0.003.
+    We use eight million normals. The test misses a mean wrong by 0.004, or a std wrong by 0.3 %, with probability 1e-6.
+    It also misses twice as many values beyond 4, or a KS distance of 0.003, with probability 1e-6.
     """
     g = normals(kernels.add_keyed, 2**23, tile=1000)
     assert min(law_of_philox(g)) > FALSE_ALARM / 44
@@ -212,7 +214,7 @@ def test_the_kernel_s_law():
 
 
 def test_the_tests_of_the_law_see_a_wrong_one():
-    """The tests of the law detect wrong laws: a std 1.5 % too large, no tail beyond 3.5, a partner in the same four."""
+    """The tests of the law detect a std 1.5 % too large, no tail beyond 3.5, and a correlation within a counter."""
     g = rng(0).standard_normal(2**18)
     assert min(law_of_philox(g)) > FALSE_ALARM / 44
     paired = g.copy().reshape(-1, 4, LANES)
@@ -222,10 +224,9 @@ def test_the_tests_of_the_law_see_a_wrong_one():
 
 
 def test_the_largest_number_is_the_one_that_is_documented():
-    """The largest number is the documented one, which comes from the word 0.
+    """The largest normal is the documented value, which comes from the word 0.
 
-    In float32, a word within half a unit of 2^-24 of the end rounds to 1. Then both numbers are 0. This happens for 2^7
-    of 2^32 words.
+    In float32, the largest 2^7 of the 2^32 words round to the uniform number 1. Then the two normals of the pair are 0.
     """
     assert 6.76 < LARGEST < 6.77
     assert 2 * stats.norm.sf(LARGEST) == pytest.approx(1.3e-11, rel=0.05)
@@ -239,10 +240,10 @@ def test_the_largest_number_is_the_one_that_is_documented():
 
 @DOORS
 def test_no_noise_is_used_twice(add):
-    """No noise is used twice in two steps of a net: dW and db of three layers, and once more with another seed.
+    """Two steps, six arrays of a network and two seeds have different noise.
 
-    About 0.3 % of 24,000 float32 normals equal another normal by chance. If a tile were repeated, all its normals
-    would.
+    About 0.3 % of 24,000 float32 normals equal another normal by chance. If a tile of noise were used twice, all its
+    normals would occur twice.
     """
     shapes = ((40, 60), (40,), (50, 40), (50,), (10, 50), (10,))
     drawn = []
@@ -270,9 +271,9 @@ def test_no_noise_is_used_twice(add):
 
 @DOORS
 def test_noise_is_added_in_place_whatever_the_layout(add):
-    """Noise is added in place for any layout: rows, columns in another order, every second one, a convolution's dW.
+    """Noise is added in place for any memory layout: rows, transposed axes, every second column, a convolution's dW.
 
-    The dW has the order of axes of the examples.
+    This dW has the memory order of the examples' axes.
     """
     want = np.ones((6, 5, 2, 3), np.float32)
     add(want, 2.0, rng(1))
@@ -294,9 +295,9 @@ def test_noise_is_added_in_place_whatever_the_layout(add):
 
 @DOORS
 def test_a_generator_is_asked_for_a_key_alone(add):
-    """The function only draws a key from the generator, so a resumed run agrees.
+    """The function draws only a key from the generator, so a resumed run has the same noise.
 
-    The next draw of the generator does not depend on the size of the array, and std 0 needs no draw.
+    The next sample of the generator does not depend on the size of the array. For std 0, the function draws nothing.
     """
     key = rng(3).integers(2**32, size=4, dtype=np.uint32)
     for shape in ((3,), (40, 50)):
@@ -313,7 +314,7 @@ def test_a_generator_is_asked_for_a_key_alone(add):
 
 @DOORS
 def test_float64_has_the_normals_of_the_cipher(add):
-    """In float64, the normals are those of the cipher, with 52 bits, which is more than Philox gives."""
+    """In float64, the normals come from the cipher with 52 random bits, which is more than the Philox kernel uses."""
     out, want = np.ones((2, 40))
     add(out, 0.5, rng(4))
     cipher.add_normal_keyed(want, 0.5, rng(4))

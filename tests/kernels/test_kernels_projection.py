@@ -1,4 +1,4 @@
-"""Projections with a matrix that is never stored, real or the medium of an OPU, compared with the stored matrix."""
+"""Tests of projections with a matrix that is never stored (a real matrix or an OPU's medium)."""
 
 import tracemalloc
 
@@ -27,9 +27,9 @@ def ternary(rng, m, n, dtype=np.float64):
 
 @slow
 def test_tiles_two_ways_on_any_threads():
-    """The tiles agree in two ways on any number of threads.
+    """The tiles of the matrix by NumPy and by the compiled kernel agree, on any number of threads.
 
-    The kernel gives pieces to `nfa.kernels.philox.add_keyed`, which has its own test in three ways.
+    The kernel calls `nfa.kernels.philox.add_keyed` for pieces of a tile. This function has its own tests.
     """
     columns = np.array([0, 3, 4, 1000])
     want = never_stored.tile(KEY, columns, 40, 7, 33)
@@ -46,9 +46,9 @@ def test_tiles_two_ways_on_any_threads():
 @pytest.mark.parametrize("make", SLOW_KERNEL)
 @pytest.mark.parametrize("m, n_in, n_out", [(3, 10, 1), (2, 7, 1024), (4, 5, 2500), (1, 60, 1100), (0, 4, 9)])
 def test_the_answer_is_the_stored_matrix_s(make, m, n_in, n_out, monkeypatch):
-    """The projection equals that of the stored matrix, for many tiles and for one, and for errors of any kind.
+    """The projection equals that of the stored matrix, for one tile and for many tiles, and for errors of any kind.
 
-    Columns that no example needs are left out.
+    The function does not compute columns that no example needs.
     """
     rng = np.random.default_rng(1)
     B = never_stored.Unstored(n_in, n_out, rng=rng, scale=0.3, make=make)
@@ -71,9 +71,7 @@ def test_the_matrix_is_a_function_of_the_key():
 
 
 def test_the_entries_law():
-    """The entries have their law, by KS tests and by z scores of correlations between columns and
-    between neighbours.
-    """
+    """The entries have their law, by KS tests and by correlations between columns and between neighbours."""
     B = never_stored.Unstored(4, 20_000, rng=np.random.default_rng(2), scale=2.0).stored().astype(np.float64)
     chance.follows(B / 2, "norm", sees=0.02)
     r = np.corrcoef(B.T)
@@ -83,7 +81,7 @@ def test_the_entries_law():
 
 
 def opus(n_in, n_out, make=never_stored.tile, **settings):
-    """An OPU that stores no medium, and one that stores the same medium."""
+    """An OPU that stores no medium, and an OPU that stores the same medium."""
     opu = OPU(n_in, n_out, rng=np.random.default_rng(5), stored=False, make=make, scale=0.3, n_anchor=4, **settings)
     other = OPU(n_in, n_out, rng=np.random.default_rng(6), scale=0.3, n_anchor=4, **settings)
     assert other.R.shape == opu.R.shape
@@ -103,9 +101,10 @@ def opus(n_in, n_out, make=never_stored.tile, **settings):
     ids=["ideal", "photons", "dark noise", "all"],
 )
 def test_an_opu_that_stores_no_medium_answers_as_one_that_stores_it(make, settings):
-    """An OPU without a stored medium gives the same result as an OPU that stores it, with the same draws.
+    """With equal random samples, an OPU gives the same result with and without a stored medium.
 
-    A camera of 8 bits has levels 1/8 apart. One value in 1,000 may be between two levels and round either way.
+    The levels of a camera of 8 bits differ by 1/8. One value in 1,000 may lie midway between two levels and be rounded
+    up or down.
     """
     either_way = 1e-3 if settings.get("camera", Camera()).bits else 0
     for n_in, n_out, m in ((3, 1, 1), (10, 1500, 6), (60, 40, 3), (4, 9, 0)):
@@ -123,9 +122,9 @@ def test_an_opu_that_stores_no_medium_answers_as_one_that_stores_it(make, settin
 
 
 def test_the_medium_of_an_opu_that_stores_none_has_its_law():
-    """The medium of an OPU that stores none has its law: Re R and Im R have variance 1/2 and are independent.
+    """The medium of an OPU that does not store it has the right law: independent Re R and Im R with variance 1/2.
 
-    The medium is a function of rng alone.
+    The medium depends only on rng.
     """
     opu, again, other = (OPU(3, 20_000, rng=np.random.default_rng(seed), stored=False) for seed in (0, 0, 1))
     assert opu.R.shape == (20_000, 19)
@@ -141,10 +140,10 @@ def test_the_medium_of_an_opu_that_stores_none_has_its_law():
 
 @slow
 def test_the_medium_of_an_opu_takes_no_memory():
-    """An OPU that does not store its medium needs no memory for it. In double precision, the medium would take 416 MB.
+    """An OPU that does not store its medium needs no memory for the medium, which would take 416 MB as complex128.
 
-    There are 10 mirrors, 16 mirrors of the anchor, and a million pixels. The peak is the memory for the light and the
-    readings of two images, a few arrays of 8 MB.
+    The OPU has 10 mirrors, 16 mirrors of the anchor, and a million pixels. The peak of memory is a few arrays of 8 MB,
+    for the light and the readings of two images.
     """
     opu = OPU(10, 10**6, rng=np.random.default_rng(0), stored=False, make=kernels.tile, camera=Camera(photons=10.0))
     e = np.eye(2, 10, dtype=np.float32)
@@ -160,7 +159,7 @@ def test_the_medium_of_an_opu_takes_no_memory():
 
 @slow
 def test_memory_stays_bounded():
-    """The memory is bounded: the peak is below the result of 8 MB plus 3 tiles of 4 MB.
+    """The peak of memory is below the result of 8 MB plus 3 tiles of 4 MB.
 
     With 10 inputs and a million outputs, the matrix would take 40 MB.
     """

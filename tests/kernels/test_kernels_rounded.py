@@ -1,4 +1,4 @@
-"""The kernel of rounded noise is bitwise identical with NumPy, on any number of threads."""
+"""Tests that the kernel of rounded noise is bitwise identical with NumPy, on any number of threads."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,9 @@ from tests.test_rounded import bits_beyond_the_edges, hard_bits, words_of
 kernels = pytest.importorskip("nfa.kernels.rounded", reason="numba is not installed: pip install numba")
 cores = pytest.importorskip("nfa.kernels.cores")
 
-PAIRS = [  # (reference, kernel), for tests/kernels/test_twins.py; this file tests three ways
+# (reference, kernel), for tests/kernels/test_twins.py. This file compares the reference, the kernel as Python and the
+# compiled kernel.
+PAIRS = [
     (rounded.add_keyed, kernels.add_keyed),
     (rounded.add_normal, kernels.add_normal),
 ]
@@ -30,10 +32,10 @@ def threads():
 @pytest.mark.parametrize("scale", [0.3, 5.0, 1.3 * 2.0**24, 2.0**36])
 @pytest.mark.parametrize("n", [0, 1, GROUP - 1, 2 * GROUP + 5])
 def test_the_sums_three_ways(n, scale):
-    """The sums are bitwise identical in three ways, even if they are clamped."""
+    """The sums by NumPy, by the kernel as Python and by the compiled kernel are bitwise identical, even if clamped."""
     start = np.random.default_rng(0).standard_cauchy(n) * 1e9
     start[:3] = (np.inf, -(2.0**60), 0.5)[: min(3, n)]
-    with np.errstate(over="ignore"):  # words wrap around
+    with np.errstate(over="ignore"):  # words overflow on purpose
         python = in_python(kernels).add_keyed(start.copy(), 4 * scale, KEY, 2, unit=4.0)
     want = rounded.add_keyed(start.copy(), 4 * scale, KEY, 2, unit=4.0)
     compiled = kernels.add_keyed(start.copy(), 4 * scale, KEY, 2, unit=4.0)
@@ -56,7 +58,7 @@ def test_the_same_numbers_whatever_the_threads(threads):
 
 
 def quick(module, u, v, scale):
-    """The kernel's normals from these bits as an array (2, n), with NaN for uncertain values."""
+    """The kernel's normals from the bits u and v, as an array (2, n). NaN marks values that need more digits."""
     words = np.ascontiguousarray(words_of(u, v)[::4])
     out = np.empty((2, len(u)))
     uncertain = module._quick(*words, scale, *out)
@@ -78,13 +80,13 @@ def test_what_is_certain_is_exact_where_the_way_of_computing_changes(scale):
 
 @pytest.mark.verifies("ours:rounded-gaussian")
 def test_double_precision_keeps_its_bound():
-    """Double precision has the proved error bound: the floats of kernel and NumPy differ by at most twice this bound.
+    """The normals of kernel and NumPy in double precision differ by at most twice the proved error bound.
 
-    We compare the floats before rounding, as in tests/test_rounded.py.
+    We compare the normals before rounding to the grid, as in tests/test_rounded.py.
     """
     u, v = hard_bits(500)
     plain = in_python(kernels, ERROR=0.0)
-    with np.errstate(over="ignore"):  # words wrap around
+    with np.errstate(over="ignore"):  # words overflow on purpose
         out = quick(plain, u, v, 2.0**200)
     want, _ = rounded.quick(words_of(u, v), 2.0**200)
     r = np.hypot(want[0], want[4])

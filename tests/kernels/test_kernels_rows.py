@@ -1,4 +1,4 @@
-"""Products with independent rows: each row is bitwise the sum in order, at any position and next to any other rows."""
+"""Tests of products with independent rows: a row is bitwise identical at any position and next to any other rows."""
 
 import sys
 
@@ -30,7 +30,8 @@ LAYOUTS = {
     "every second row": lambda a: np.repeat(a, 2, axis=0)[::2],
     "read backwards": lambda a: np.ascontiguousarray(a[:, ::-1])[:, ::-1],
 }
-# (m, k) times (k, n): sizes 0 and 1, and sizes around the kernel's numbers of terms, columns and rows
+# (m, k) times (k, n): sizes 0 and 1, and sizes near the numbers of terms, columns and rows that the kernel computes
+# together
 SIZES = [(1, 1, 1), (0, 4, 3), (3, 0, 2), (4, 3, 0), (1, 8, 16), (5, 9, 17), (31, 8, 1), (2, 23, 600), (130, 40, 257)]
 
 
@@ -41,9 +42,9 @@ def all_threads():
 
 
 def in_order(a, b):
-    """The oracle adds the terms in order, and rounds each product and each sum.
+    """Oracle of a product: it adds the terms in order, and rounds each product and each sum.
 
-    It computes in NumPy, entry by entry.
+    The oracle computes each entry in NumPy.
     """
     total = np.zeros((len(a), b.shape[1]), np.result_type(a, b))
     for k in range(a.shape[1]):
@@ -76,9 +77,9 @@ def test_stacks_of_matrices(dtype):
 
 
 def test_a_complex_matrix_is_two_products():
-    """A product with a complex matrix is computed as two products: float64 errors times a complex medium.
+    """The product of float64 errors and a complex medium is computed as two real products.
 
-    An infinite entry affects only its real or imaginary part.
+    So an infinite real part does not affect the imaginary part of the result, and vice versa.
     """
     rng = np.random.default_rng(2)
     e, R = rng.normal(size=(7, 5)), rng.normal(size=(5, 6)) + 1j * rng.normal(size=(5, 6))
@@ -134,7 +135,7 @@ def test_what_is_no_number_stays_in_its_row():
 @pytest.mark.parametrize("m", [0, 1, 19])
 @BOTH
 def test_the_two_ways_agree(reference, kernel, inputs, extreme, m, dtype):
-    """The two ways agree to 16 roundings of the largest sum of absolute values, as in test_twins."""
+    """NumPy and the kernel agree to 16 roundings of the largest sum of absolute values, as in test_twins."""
     take = twins.arguments_of(reference, inputs)
     for arguments in inputs(dtype, m, twins.EXTREMES[extreme]):
         want, got = (take(f, g, *arguments) for f, g in ((reference, convolution.norms2), (kernel, rows.norms2)))
@@ -146,9 +147,10 @@ def test_the_two_ways_agree(reference, kernel, inputs, extreme, m, dtype):
 @EVERY
 @BOTH
 def test_as_python_and_compiled(reference, kernel, inputs, dtype):
-    """The kernels as Python and compiled are bitwise identical, because a library computes the sums over examples.
+    """The kernels as Python and compiled are bitwise identical.
 
-    Both make the same calls of this library.
+    A library computes their sums over examples, and Python and compiled kernels call the library with the same
+    arguments.
     """
     plain, take = in_python(sys.modules[kernel.__module__]), twins.arguments_of(reference, inputs)
     for arguments in list(inputs(dtype, 2, lambda a: a))[:3]:
@@ -159,14 +161,17 @@ def test_as_python_and_compiled(reference, kernel, inputs, dtype):
 @pytest.mark.parametrize("stride", [(2, 1), (1, 3), (2, 2)])
 @pytest.mark.parametrize("padding", ["same", "valid", (1, 2)])
 def test_kernels_that_move_by_more(padding, stride):
-    """For strides above 1, the layer itself computes the result by calling the kernels."""
+    """The kernels support only stride 1.
+
+    For strides above 1, the layer computes the result from several calls of the kernels.
+    """
     twins.assert_layers_agree(rows, padding, stride)
 
 
 @pytest.mark.parametrize("geometry", twins.GEOMETRIES.values(), ids=list(twins.GEOMETRIES))
 @BOTH
 def test_an_example_has_the_same_bits_in_any_batch(geometry, dtype):
-    """An example has the same bits in any batch: alone, with 2 or 3 examples, and with 140 examples in two blocks.
+    """Results for an example are bitwise identical in any batch: alone, with a few, with 140 in two blocks.
 
     We compare passes, sums over positions, norms and the stored terms.
     """
@@ -175,7 +180,8 @@ def test_an_example_has_the_same_bits_in_any_batch(geometry, dtype):
     W, b, h = (r.normal(size=size).astype(dtype) for size in ((c_out, shape[0], *k), c_out, (140, *shape)))
     out = im2col.positions(shape[1:], k, (1, 1), pad)
     dz = r.normal(size=(140, c_out, *out)).astype(dtype)
-    laid = conv.lanes.examples_first(np.ascontiguousarray(dz.transpose(1, 2, 3, 0)))  # the memory layout after a pass
+    # the memory layout that dz has after a pass
+    laid = conv.lanes.examples_first(np.ascontiguousarray(dz.transpose(1, 2, 3, 0)))
 
     def values(i):
         kept = []

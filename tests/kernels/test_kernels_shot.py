@@ -1,4 +1,4 @@
-"""Poisson numbers by Philox: their law compared with SciPy's, their source, threads, and refusals."""
+"""Tests of Poisson numbers by Philox: their law compared with SciPy's, their random words, threads, and refusals."""
 
 import math
 
@@ -15,7 +15,7 @@ from tests.oracles import chance
 kernels = pytest.importorskip("nfa.kernels.shot", reason="numba is not installed: pip install numba")
 from nfa.kernels import cores  # noqa: E402
 
-PAIRS = [(camera.poisson, kernels.poisson)]  # these twins have the same law, but different numbers
+PAIRS = [(camera.poisson, kernels.poisson)]  # NumPy and the kernel have the same law, but different samples
 slow = pytest.mark.slow  # compiling takes a second
 rng = np.random.default_rng
 WAYS = pytest.mark.parametrize(
@@ -26,13 +26,13 @@ MEANS = [0.003, 0.7, 9.99, 10.0, 10.01, 13.7, 40.0, 300.0, 9000.5, 1e6, 1e9]
 
 @pytest.fixture
 def python():
-    """The kernel as Python, with tiles of 16 numbers. Words that wrap around and candidates of 0 give no warning."""
+    """The kernel as Python, with tiles of 16 numbers. Warnings for overflowing words and candidates of 0 are off."""
     with np.errstate(all="ignore"):
         yield in_python(kernels, LANES=8, TILE=16)
 
 
 def cells(k, mean, most=60):
-    """The counts of the numbers in cells of about equal probability, and the expected counts."""
+    """The observed and expected counts of the numbers ``k`` in cells of about equal probability."""
     edges = np.unique(stats.poisson.ppf(np.linspace(0, 1, most + 1)[1:-1], mean))
     p = np.diff(stats.poisson.cdf(edges, mean), prepend=0, append=1)
     kept = p * len(k) > 5
@@ -50,8 +50,9 @@ def cells(k, mean, most=60):
 def test_the_kernel_s_law(mean):
     """The kernel has the Poisson law, for a million numbers of each mean.
 
-    Cell probabilities that are 1.3 % off in the mean square are missed with probability 1e-6. Mean and variance of a
-    million numbers are within 6 standard errors. If they are normal, each fails with probability 2e-9.
+    If the cell probabilities have a relative error of 1.3 % (root mean square), the test misses this with probability
+    1e-6. Mean and variance must be within 6 standard errors. In the normal approximation, each of them fails with
+    probability 2e-9.
     """
     n = 2**20
     k = kernels.poisson(np.full(n, mean), rng(int(mean) + 7))
@@ -66,9 +67,10 @@ def test_the_kernel_s_law(mean):
 @slow
 @pytest.mark.parametrize("mean", [0.7, 12.0, 100.0, 1600.0])
 def test_the_kernel_s_tails(mean):
-    """The kernel has the tails of the law. We count the numbers beyond 3 and 4 standard deviations among eight million.
+    """The kernel has the tails of the Poisson law.
 
-    Three times as many numbers, or none, are missed with probability 1e-6.
+    We count the numbers beyond 3 and 4 standard deviations among eight million. If the tails have three times as many
+    numbers, or none, the test misses this with probability 1e-6.
     """
     n = 2**23
     k = kernels.poisson(np.full(n, mean, np.float32), rng(3))
@@ -85,9 +87,10 @@ def test_the_kernel_s_tails(mean):
 
 @slow
 def test_numbers_of_different_places_and_keys_have_nothing_in_common():
-    """Numbers of different places and keys are uncorrelated: neighbours, pairs of a counter, adjacent tiles, keys.
+    """Numbers at different places and with different keys are uncorrelated.
 
-    There are 10 correlations, of the numbers and of their squares.
+    We test 10 correlations of the numbers and of their squares: neighbours, numbers of one counter, adjacent tiles, and
+    two keys.
     """
     n, mean = 2**20, 50.0
     one, two = ((kernels.poisson(np.full(n, mean), rng(seed)) - mean) / math.sqrt(mean) for seed in (1, 2))
@@ -98,9 +101,9 @@ def test_numbers_of_different_places_and_keys_have_nothing_in_common():
 
 
 def test_the_python_source_s_law(python):
-    """The Python source has the law, with different means in every tile, as in an image.
+    """The kernel as Python has the Poisson law, also if the numbers of a tile have different means, as in an image.
 
-    The test detects cell probabilities that are 25 % off in the mean square.
+    The test detects a relative error of 25 % (root mean square) in the cell probabilities.
     """
     n, means = 2500, [2.0, 30.0, 0.0, 300.0]
     k = python.poisson(np.tile(means, n), rng(5)).reshape(n, 4).T
@@ -116,10 +119,9 @@ def test_the_python_source_s_law(python):
 
 @pytest.mark.parametrize("mean", [10.0, 13.7, 100.0, 1e4, 1e6, 1e9])
 def test_what_is_taken_is_what_the_exact_law_takes(python, mean):
-    """The method accepts a number early only if the exact test accepts it too.
+    """The rejection method accepts a candidate early only if the exact test accepts this candidate too.
 
-    The region of early acceptance is inside that of the exact test. Both series give the margin of the exact test to
-    1e-8, compared with fifty digits.
+    The kernel's two series give the margin of the exact test to 1e-8, compared with fifty digits.
     """
     r = rng(int(mean))
     u, v = r.uniform(-0.4999, 0.4999, 60), r.uniform(1e-6, 1, 60)
@@ -146,9 +148,9 @@ def test_what_is_taken_is_what_the_exact_law_takes(python, mean):
 
 @pytest.mark.parametrize("mean", [10.0, 17.3, 250.0, 1e6])
 def test_the_hat_lies_above_the_law(python, mean):
-    """The hat is above the law. Otherwise the method would cut off the excess.
+    """The hat (the envelope of the rejection method) is above the Poisson law.
 
-    At v = 1, on 2,000 places, the least distance is a few per mille.
+    Otherwise some numbers would be too rare. We test 2,000 values of u, with v = 1.
     """
     for u in np.linspace(-0.4995, 0.4995, 2000):
         level, k = python._level(mean, u, 1.0)
@@ -167,9 +169,9 @@ def test_logarithms_in_fifty_digits(python):
 
 
 def test_a_small_mean_by_its_distribution_function(python):
-    """For a small mean, the kernel inverts the distribution function. The oracle is the quantiles of SciPy.
+    """For a small mean, the kernel inverts the distribution function. The oracle is SciPy's quantile function.
 
-    We test uniform numbers from the smallest word to the largest.
+    We test uniform numbers from that of the smallest word to that of the largest word.
     """
     for mean in (1e-9, 0.4, 3.0, 9.999):
         for u in (2.0**-33, 0.01, 0.35, 0.5, 0.9, 0.9999, 1 - 2.0**-33):
@@ -192,9 +194,9 @@ def test_uniform_numbers_are_those_of_the_words(python):
 
 
 def test_a_number_depends_on_key_and_place_and_on_no_other(python):
-    """A number depends only on its key and its place: not on the other means, and not on the size of the array.
+    """A number depends on its mean, key and place, but not on the other means and the size of the array.
 
-    Later attempts use the words three tiles later.
+    If a candidate is rejected, the next candidate uses the words of three tiles later.
     """
     means = rng(0).exponential(60, 50)
     alone = python.poisson(means, rng(9))
@@ -202,12 +204,12 @@ def test_a_number_depends_on_key_and_place_and_on_no_other(python):
     assert np.array_equal(python.poisson(others, rng(9))[1::2], alone[1::2])
     assert np.array_equal(python.poisson(np.r_[means, means], rng(9))[:50], alone)
     assert (python.poisson(np.full(800, 1e9), rng(4))[:, None] == python.poisson(np.full(800, 1e9), rng(5))).sum() < 99
-    assert len(np.unique(python.poisson(np.full(800, 1e15), rng(6)))) > 780  # no word is used for two attempts
+    assert len(np.unique(python.poisson(np.full(800, 1e15), rng(6)))) > 780  # no word is used for two candidates
 
 
 @slow
 def test_as_python_and_compiled():
-    """The kernel as Python and compiled agree. Only a margin decided by rounding could differ, and none occurs here."""
+    """The kernel as Python and compiled gives equal numbers. Only an acceptance decided by rounding could differ."""
     means = rng(2).exponential(80, 2100)
     means[::7] = 0
     with np.errstate(all="ignore"):

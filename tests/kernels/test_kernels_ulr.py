@@ -1,4 +1,4 @@
-"""The repeats of ULR in numba agree with those of NumPy for the same noise, and the noise is normal."""
+"""Tests of the kernel of ULR's repeats: it agrees with NumPy for the same noise, and its noise is normal."""
 
 import functools
 import math
@@ -38,7 +38,7 @@ EVERY_PHI = pytest.mark.parametrize("phi", PHI, ids=lambda phi: phi.name)
 
 
 def problem(sizes, phi, m, loss=ops.softmax_cross_entropy, factor=1.0):
-    """(net, z, h, y) twice: a float32 net with a pass through it, and the same in float64."""
+    """(net, z, h, y) in float32 and in float64: a network, a pass through the network, and targets."""
     net = mlp(sizes, phi, rng=rng(0), dtype=np.float32, loss=loss)
     for l in range(1, net.L + 1):
         net.W[l] *= np.float32(factor)
@@ -51,9 +51,9 @@ def problem(sizes, phi, m, loss=ops.softmax_cross_entropy, factor=1.0):
 
 
 def assert_near(got, want, u, power):
-    """Assert that sums over draws agree to 1e-5 of the largest possible sum, which follows from Cauchy and Schwarz.
+    """Assert that sums over repeats agree to 1e-5 of their largest possible value (by Cauchy and Schwarz).
 
-    Sums of squares agree to about 1e-5.
+    The sums of squares must agree to 1e-5 of the largest sum of squares.
     """
     most = np.sqrt(np.square(u).sum(axis=0) * power[:, None])
     assert (np.abs(got[0] - want[0]) <= 1e-5 * most).all()
@@ -61,7 +61,7 @@ def assert_near(got, want, u, power):
 
 
 def both(l, narrow, wide, draws, antithetic, baseline):
-    """Compare the kernel with NumPy in float64 at layer l. NumPy gets the kernel's noise."""
+    """Compare the kernel at layer l with NumPy in float64, which gets the kernel's noise."""
     (net, z, h, y), (net_wide, z_wide, h_wide, y_wide) = narrow, wide
     m = len(y)
     calm = np.zeros(m) if not baseline else net_wide.loss.value(z_wide[net.L], y_wide)
@@ -82,8 +82,8 @@ def both(l, narrow, wide, draws, antithetic, baseline):
 def test_with_the_same_noise_it_is_numpy_in_float64(phi, loss):
     """With the same noise, the kernel agrees with NumPy in float64, for every layer and many sizes.
 
-    The widths include numbers that are not multiples of 8. The draws take one or several tiles, and the examples take
-    none, one, or more than one.
+    Some widths are not multiples of 8. The repeats take one or several tiles. The batches have zero, one or several
+    examples.
     """
     for sizes, m in (([5, 17, 9, 4], 7), ([3, 2, 8, 2], 1), ([3, 1, 3], 600), ([3, 5, 2], 0)):
         given = problem(sizes, phi, m, loss)
@@ -103,7 +103,7 @@ def test_with_the_same_noise_it_is_numpy_in_float64_for_the_papers_net():
 
 @pytest.mark.slow
 def test_each_layer_has_its_own_activation():
-    """Each layer has its own activation. Activations that the kernel does not know are refused."""
+    """Each layer can have its own activation. The kernel refuses activations that it does not support."""
     for phis in ((ops.tanh, ops.relu), (ops.relu, ops.tanh), (ops.gelu, ops.relu, ops.tanh)):
         layers = [(Dense(9 + i), phi) for i, phi in enumerate(phis)]
         net = Net((3,), [*layers, (Dense(2),)], rng=rng(0), dtype=np.float32)
@@ -117,7 +117,7 @@ def test_each_layer_has_its_own_activation():
 
 @pytest.mark.slow
 def test_wide_layers_have_narrow_tiles():
-    """Wide layers have narrow tiles: 93 columns for 700 units, and at least 16 columns for any width."""
+    """Tiles of wide layers have few columns: 93 columns for 700 units, and at least 16 columns for any width."""
     for width, columns in ((700, 93), (5000, 16)):
         given = problem([3, 4, width, 2], ops.relu, 3)
         for l in (1, 2, 3):
@@ -137,9 +137,9 @@ def test_layers_without_a_bias():
 @pytest.mark.slow
 @EVERY_PHI
 def test_large_losses_too(phi):
-    """Large losses agree too. The weights are a thousand times as large, and pre-activations are about 1e9.
+    """The kernel also agrees with NumPy for large losses: with weights a thousand times as large.
 
-    There, exponentials without a shift would overflow.
+    Pre-activations are about 1e9, so exponentials without a shift would overflow.
     """
     given = problem([5, 17, 9, 4], phi, 3, factor=1e3)
     assert max(np.abs(v).max() for v in given[0][1][1:]) > 1e2
@@ -151,7 +151,7 @@ def test_large_losses_too(phi):
 def test_as_python_it_is_what_is_compiled():
     """The kernel as Python agrees with the compiled kernel, to a few roundings of float32 in each sum.
 
-    The compiler fuses operations and changes their order.
+    They differ because the compiler fuses operations and changes their order.
     """
     plain = in_python(kernel)
     for phi in PHI:
@@ -165,9 +165,7 @@ def test_as_python_it_is_what_is_compiled():
 
 @pytest.mark.slow
 def test_the_threads_change_nothing():
-    """The number of threads changes nothing: one piece and the largest number of pieces give bitwise
-    identical results.
-    """
+    """The results are bitwise identical for any number of threads, from one piece to the largest number of pieces."""
     net, z, h, y = problem([5, 17, 9, 4], ops.gelu, 40)[0]
     found = []
     try:
@@ -194,13 +192,13 @@ def test_it_changes_nothing_that_it_is_given():
 
 
 class Drawing:
-    """A generator that returns the kernel's normals for arrays (repeats, m, n), and its own draws for other shapes."""
+    """A generator that returns the kernel's normals for shapes (repeats, m, n), else its own samples."""
 
     def __init__(self, seed):
         self.own = rng(seed)
 
     def standard_normal(self, shape, dtype=float):
-        """The kernel's noise for the draws of the repeats, and otherwise the generator's own draws."""
+        """The kernel's noise if the shape is that of repeats, and otherwise the generator's own samples."""
         if len(shape) == 3:
             return kernel._noise(*shape[1:], shape[0], self.own).astype(dtype)
         return self.own.standard_normal(shape, dtype)
@@ -219,9 +217,9 @@ RULES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES.values(), ids=list(RULES))
 def test_a_rule_takes_it_by_its_door(rule):
-    """A rule calls the kernel by its public function.
+    """A rule gets the kernel by the argument ``weigh``.
 
-    If NumPy uses the kernel's noise, the directions are the same.
+    If NumPy uses the kernel's noise, the directions agree.
     """
     net, _, h, y = problem([3, 6, 5, 3], ops.gelu, 24)[0]
     want = rule(net, h[0], y, rng=Drawing(7))
@@ -232,17 +230,17 @@ def test_a_rule_takes_it_by_its_door(rule):
 
 @pytest.mark.slow
 def test_the_mean_is_the_gradient_of_a_quadratic_loss():
-    """For a quadratic loss, the mean is the gradient, within the error of the mean, for every unit.
+    """For a quadratic loss, the mean of ULR's estimates is the gradient, for every unit, within its standard error.
 
-    There are 64 pairs for each of 4,000 copies of a record. A mean that is 10 standard errors off is missed with
-    probability 1e-6.
+    We use 64 antithetic pairs for each of 4,000 copies of a record. If a mean is wrong by 10 standard errors, the test
+    misses this with probability 1e-6.
     """
     net = mlp([3, 4, 2], ops.identity, rng=rng(0), dtype=np.float32, loss=ops.squared_error)
     x, y = np.ones((1, 3), np.float32), np.zeros((1, 2), np.float32)
     z, h = forward(net, np.repeat(x, 4000, axis=0))
     total, _ = kernel.weigh(net, 1, z, h, np.repeat(y, 4000, axis=0), 0.1, 64, np.zeros(4000), True, 1, rng(8))
     dz = total / (64 * 0.1)
-    want = (net.W[2].T @ z[2][0]).astype(float)  # e = z[2], and the net is linear
+    want = (net.W[2].T @ z[2][0]).astype(float)  # because e = z[2], and the network is linear
     error = (dz.mean(axis=0) - want) / (dz.std(axis=0) / math.sqrt(len(dz)))
     assert np.abs(error).max() < stats.norm.isf(FALSE_ALARM / 2 / 4)
 
@@ -250,9 +248,9 @@ def test_the_mean_is_the_gradient_of_a_quadratic_loss():
 @pytest.mark.slow
 @pytest.mark.parametrize("K", [3, 20_000])
 def test_memory_is_bounded_by_a_tile(K):
-    """A tile limits the memory: less than 4 MB for 20,000 repeats of 6 records, and for 3 repeats of 6,000 records.
+    """The tiles limit the memory: it is below 4 MB for 20,000 repeats of 6 records and 3 repeats of 6,000 records.
 
-    The net is 300-40-3.
+    The network is 300-40-3.
     """
     m = 18_000 // K if K < 100 else 6
     net, z, h, y = problem([300, 40, 3], ops.step, m)[0]
@@ -272,7 +270,7 @@ GRID = np.concatenate([np.linspace(-30, 30, 200_001), [-3e38, -1e30, -1e5, -0.0,
 @pytest.mark.slow
 @EVERY_PHI
 def test_activations_agree_with_ops(phi):
-    """Activations agree with float64 to 4e-7, or to 4e-7 of a value above 1."""
+    """The kernel's activations agree with float64 to 4e-7, and for values above 1 to a relative 4e-7."""
     z = GRID.astype(np.float32)
     got = z.copy()
     functions.ACTIVATIONS[phi.name](got[None], 1, len(got))
@@ -282,9 +280,9 @@ def test_activations_agree_with_ops(phi):
 
 @pytest.mark.slow
 def test_the_lower_tail_of_gelu_keeps_its_digits():
-    """The lower tail of GELU keeps its digits: z Phi(z) has a relative error of 2e-6 down to z = -5.
+    """The lower tail of GELU is precise: z Phi(z) has a relative error of at most 2e-6 down to z = -5.
 
-    NumPy's float32 has no correct digits there.
+    In float32, NumPy has no correct digits at z = -5.
     """
     z = np.linspace(-5, -0.01, 10_001).astype(np.float32)
     got = z.copy()
@@ -303,9 +301,9 @@ def test_the_lower_tail_of_gelu_keeps_its_digits():
     ],
 )
 def test_functions_of_one_number(function, x, want, rtol, atol):
-    """Functions of one number are as exact as documented, compared with float64.
+    """The kernel's functions of one number are as precise as documented, compared with float64.
 
-    They are compiled with the same options as the loops that use them.
+    We compile them with the options of the loops that use them.
     """
     x, compiled = x.astype(np.float32), functions.loop(function.py_func)
     got = [compiled(v) for v in x]
@@ -315,7 +313,10 @@ def test_functions_of_one_number(function, x, want, rtol, atol):
 @pytest.mark.slow
 @EVERY_PHI
 def test_what_is_not_a_number_stays_so(phi):
-    """NaN stays NaN, so a net that has diverged has no loss. The step activation gives 0, as in NumPy."""
+    """Activations of NaN are NaN, so the loss of a diverged network is NaN.
+
+    Only the step activation gives 0, as in NumPy.
+    """
     net, z, h, y = problem([3, 9, 3], phi, 2)[0]
     z[1][0, 2] = np.nan
     total, power = kernel.weigh(net, 1, z, h, y, 0.3, 5, np.zeros(2), False, 1, rng(5))
@@ -330,7 +331,7 @@ def test_what_is_not_a_number_stays_so(phi):
 
 
 def test_the_words_are_those_of_philox():
-    """The words are those of Philox4x32-10: the known answers of Random123, the library of the generator's authors."""
+    """The words are those of Philox4x32-10. We use the known answers of Random123, the library of its authors."""
     ones = 2**32 - 1
     known = [
         ((0, 0, 0, 0), (0, 0), "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
@@ -348,7 +349,7 @@ def test_the_words_are_those_of_philox():
 
 @functools.cache
 def normals():
-    """2,560,000 numbers, in tiles like those of layer 1 of the paper's net."""
+    """2,560,000 normals, in tiles like those of layer 1 of the paper's network."""
     return kernel._noise(200, 128, 100, rng(11))
 
 
@@ -356,8 +357,8 @@ def normals():
 def test_the_noise_is_normal():
     """The noise is normal: moments to the sixth, a Kolmogorov-Smirnov test, and counts beyond 1, 2, ..., 5.
 
-    These errors are missed with probability 1e-6: a mean 0.006 off, a std 0.4 % off, 2.5 times too many values beyond
-    4, and 40 times beyond 5.
+    The test misses the following errors with probability 1e-6: a mean wrong by 0.006, a std wrong by 0.4 %, 2.5 times
+    as many values beyond 4, and 40 times as many beyond 5.
     """
     u = normals().ravel().astype(float)
     n = len(u)
@@ -373,12 +374,14 @@ def test_the_noise_is_normal():
 
 @pytest.mark.slow
 def test_the_noise_is_independent():
-    """The noise is independent: adjacent numbers, the four numbers of a counter, their squares, and another key.
+    """The noise is uncorrelated: adjacent normals, the four normals of a counter, their squares, and another key.
 
-    A correlation of 9.7 / sqrt(n) is missed with probability 1e-6: 0.006 for all numbers, and 0.08 within a counter.
+    The test misses a correlation of 9.7 / sqrt(n) with probability 1e-6. This correlation is 0.006 for all normals, and
+    0.08 within a counter.
     """
     u = normals().astype(float)
-    tile = u[:, :5].transpose(2, 1, 0).ravel()  # 64,000 numbers; those a quarter apart have the same counter
+    # 64,000 normals; two normals with a distance of a quarter have the same counter
+    tile = u[:, :5].transpose(2, 1, 0).ravel()
     many = u.transpose(1, 2, 0).ravel()
     other = kernel._noise(200, 128, 100, rng(12)).transpose(1, 2, 0).ravel().astype(float)
     quarter = len(tile) // 4
@@ -392,7 +395,7 @@ def test_the_noise_is_independent():
 
 @pytest.mark.slow
 def test_no_noise_is_used_twice():
-    """No noise is used twice: tiles repeat as many numbers as independent float32 values do.
+    """No noise is used twice: equal values are as frequent as among independent float32 values.
 
     We test tiles of one group and of several groups.
     """
@@ -404,7 +407,7 @@ def test_no_noise_is_used_twice():
 
 @pytest.mark.slow
 def test_the_largest_number_is_the_one_that_is_documented():
-    """The largest number is the documented one: the word 0 gives sqrt(2 * 33 log 2) = 6.76.
+    """The largest normal is the documented value: the word 0 gives sqrt(2 * 33 log 2) = 6.76.
 
     The word with all bits 1 gives 0.
     """
@@ -433,7 +436,7 @@ def settings_of(folder, rule="ulr", **more):
 def test_a_run_takes_it_and_says_so(rule, tmp_path):
     """A run uses the kernel, and its record names the kernel and numba.
 
-    Without kernels, or if the kernel cannot compute the net, the record names no kernel.
+    Without kernels, or if the kernel does not support the network, the record names no kernel.
     """
     record = run(settings_of(tmp_path, rule), tmp_path / "kernel")
     assert record["settings"]["kernels"] is True
@@ -453,11 +456,11 @@ def test_a_rule_without_repeats_has_the_kernels_of_its_layers(tmp_path):
 
 @pytest.mark.slow
 def test_a_run_is_the_loop_written_out_by_hand(tmp_path):
-    """A run equals a loop written by hand: the rule with the kernel, step by step, with the streams of the run."""
+    """A run gives the results of a loop written by hand: the rule with the kernel and the streams of the run."""
     settings = settings_of(tmp_path)
     parts = prepare(settings)
     for t in range(1, 13):
-        draws = of_examples(parts.streams("noise", t))  # the batch is a single part
+        draws = of_examples(parts.streams("noise", t))  # the whole batch is one part, so one stream
         dW, db = ulr(parts.net, *parts.batches.at(t), **OWN["ulr"], weigh=kernel.weigh, rng=draws)
         parts.optimizer.step(parts.net, dW, db, t)
     assert measure(parts, 12) == run(settings, tmp_path)["history"][-1]
@@ -466,7 +469,7 @@ def test_a_run_is_the_loop_written_out_by_hand(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", list(OWN))
 def test_a_run_that_is_stopped_goes_on_bit_for_bit(rule, tmp_path, monkeypatch):
-    """A run that stops after any number of steps continues bitwise identically, with any number of threads."""
+    """A run that stops and continues is bitwise identical to an uninterrupted run, with any number of threads."""
     settings = settings_of(tmp_path, rule)
     whole = untimed(run(settings, tmp_path / "whole"))
     for k in (1, 4, 7, 11):

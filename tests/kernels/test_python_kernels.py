@@ -1,6 +1,6 @@
-"""The kernels' Python source on a few numbers, compared with NumPy.
+"""Fast tests of the kernels as Python functions on a few numbers, compared with NumPy.
 
-The tests are fast, because they compile nothing.
+The tests compile nothing.
 """
 
 import types
@@ -23,13 +23,13 @@ from nfa.kernels import rounded as rounded_kernel  # noqa: E402
 from nfa.kernels import ulr as ulr_kernel  # noqa: E402
 
 KEY = np.array([7, 2**32 - 1, 0, 12345, 2**31, 99, 3, 2**16], np.uint32)
-LANES = 4  # instead of 256, here and in the reference
+LANES = 4  # instead of 256, in the kernel and in the reference
 rng = np.random.default_rng
 
 
 @pytest.fixture
 def few_lanes(monkeypatch):
-    """Groups of 4 blocks of the cipher. Warnings are ignored, because words wrap around."""
+    """The kernel with groups of 4 blocks of the cipher. Warnings are ignored, because words overflow on purpose."""
     monkeypatch.setattr(cipher, "LANES", LANES)
     with np.errstate(over="ignore"):
         yield in_python(kernels, LANES=LANES)
@@ -56,7 +56,7 @@ def test_the_cipher_s_counter_has_64_bits(few_lanes):
 
 @pytest.mark.parametrize("n", [0, 1, 150])
 def test_sums_with_normals(few_lanes, n):
-    """Sums with normals are correct for four groups and a rest, with a std and with earlier content."""
+    """`add_keyed` adds normals times a std to the content of an array, for four groups and a smaller last group."""
     start = rng(0).normal(size=n)
     for group, std in ((0, 0.5), (3, 2.0)):
         got = few_lanes.add_keyed(start.copy(), std, KEY, group)
@@ -80,7 +80,7 @@ def test_sums_with_normals(few_lanes, n):
     ],
 )
 def test_a_normal_of_extreme_words(few_lanes, a, b, c, d):
-    """Extreme words give correct normals: uniform numbers next to 0 and 1, and angles next to multiples of pi / 4."""
+    """Extreme words of the cipher give correct normals: uniforms near 0 and 1, angles near multiples of pi / 4."""
     words = [np.array([w], np.uint32) for w in (a, b, c, d)]
     u, v = ((high * 2**20 + low // 2**12) / 2**52 for high, low in ((a, b), (c, d)))
     wide = np.empty((2, 1))
@@ -92,7 +92,7 @@ def test_a_normal_of_extreme_words(few_lanes, a, b, c, d):
 
 
 def test_noise_is_added_in_place(few_lanes):
-    """Noise is added in place: to rows, to columns in another order, to an empty array and to a single number.
+    """Noise is added in place: to rows, to transposed columns, to an empty array and to a single number.
 
     The function draws only a key from the generator.
     """
@@ -125,7 +125,7 @@ def test_noise_is_the_same_in_any_pieces(few_lanes):
 
 @pytest.fixture
 def few_rounded(monkeypatch, few_lanes):
-    """Groups of 4 blocks of the cipher, for noise on a grid."""
+    """The kernel of noise on a grid, with groups of 4 blocks of the cipher."""
     monkeypatch.setattr(rounded, "LANES", LANES)
     monkeypatch.setattr(rounded, "PAIRS", 4 * LANES)
     return in_python(rounded_kernel, LANES=LANES)
@@ -134,9 +134,9 @@ def few_rounded(monkeypatch, few_lanes):
 @pytest.mark.parametrize("scale", [0.4, 1e7, 2.0**39])
 @pytest.mark.parametrize("n", [0, 1, 75])
 def test_sums_on_a_grid(few_rounded, n, scale):
-    """Sums on a grid are bitwise correct for two groups and a rest, even beyond the range.
+    """Sums on a grid are bitwise correct for two groups and a smaller last group, even beyond the range.
 
-    Some of the numbers are uncertain in float64.
+    For some of the sums, float64 does not determine the rounding, so the kernel uses more digits.
     """
     start = rng(0).normal(size=n) * 1e5
     start[:3] = (np.inf, -1e300, 2.5)[: min(3, n)]
@@ -180,7 +180,7 @@ def test_noise_that_cannot_be_added(few_lanes, std, dtype):
 
 @pytest.fixture
 def projections(monkeypatch):
-    """Groups of 16 outputs."""
+    """The kernel of projections, with groups of 16 outputs."""
     monkeypatch.setattr(reference_philox, "LANES", LANES)
     monkeypatch.setattr(never_stored, "GROUP", 4 * LANES)
     return in_python(projection, GROUP=4 * LANES, add_keyed=in_python(philox, LANES=LANES).add_keyed)
@@ -188,9 +188,9 @@ def projections(monkeypatch):
 
 @pytest.mark.parametrize("threads", [1, 4])
 def test_tiles(projections, threads):
-    """Tiles are correct even if pieces begin and end within a column: 21 groups in pieces of 5 and 6.
+    """Tiles of a matrix are correct even if the pieces of the threads begin and end within a column.
 
-    A column has 7 groups.
+    A column has 7 groups. The 21 groups are divided into pieces of 5 and 6 groups.
     """
 
     def share(work, n, least):
@@ -206,12 +206,12 @@ def test_tiles(projections, threads):
 
 # --- forward learning -----------------------------------------------------------------------------------------
 
-ULR = in_python(ulr_kernel, TILE=64, LEAST=2, MOST=8)  # tiles of at most 8 columns, for layers of up to 8 units
+ULR = in_python(ulr_kernel, TILE=64, LEAST=2, MOST=8)  # for layers of up to 8 units, a tile has at most 8 columns
 FUNCTIONS, PHILOX = in_python(functions), in_python(philox)
 
 
 class Given:
-    """A generator that returns given normals (draws, m, n), a few draws in each call."""
+    """A generator that returns the given normals (repeats, m, n), a few repeats in each call."""
 
     def __init__(self, u):
         self.u, self.at = u, 0
@@ -228,9 +228,9 @@ PHI = (ops.identity, ops.relu, ops.step, ops.gelu, ops.tanh, ops.sigmoid)
 @pytest.mark.parametrize("phi", PHI)
 @pytest.mark.parametrize("antithetic", [False, True])
 def test_the_repeats_of_ulr(phi, antithetic, second):
-    """The repeats of ULR agree with NumPy in float64, with the kernel's noise.
+    """The kernel of ULR's repeats agrees with NumPy in float64, which gets the kernel's noise.
 
-    There are several tiles, several examples in one tile, and another activation in the second layer.
+    In this test, there are several tiles, several examples in one tile, and another activation in the second layer.
     """
     loss = ops.softmax_cross_entropy if antithetic else ops.squared_error
     hidden = [(Dense(9), phi), (Dense(10), second or phi)]
@@ -258,9 +258,9 @@ def test_the_repeats_of_ulr(phi, antithetic, second):
 
 @pytest.mark.parametrize("n_in", [1, 7, 8, 9, 16, 21])
 def test_a_layer_by_columns(n_in):
-    """The product of a layer by columns is exact for whole numbers: eight terms at a time, and the rest.
+    """The kernel's product of a layer is exact for whole numbers. It adds eight terms at a time, and then the rest.
 
-    Whole numbers are exact in float32.
+    Sums of such whole numbers are exact in float32.
     """
     W, b, h = (rng(n_in).integers(-9, 10, size).astype(np.float32) for size in ((4, n_in), 4, (n_in, 5)))
     z = np.full((4, 5), np.nan, np.float32)
@@ -269,7 +269,7 @@ def test_a_layer_by_columns(n_in):
 
 
 def test_how_ulr_is_tiled():
-    """The tiles of ULR contain every repeat of every example once.
+    """The tiles of ULR contain each repeat of each example exactly once.
 
     The pieces of an example are in order, and a tile has a limited number of columns.
     """
@@ -289,7 +289,7 @@ def test_how_ulr_is_tiled():
 
 
 def test_the_keys_of_ulr_have_all_of_their_bits():
-    """The keys of ULR use all their bits: in 64 keys, no bit is always 0 or always 1.
+    """The keys of ULR use all their bits: no bit is 0 in all of 64 keys, or 1 in all of them.
 
     Correct code fails for one in 2^57 seeds.
     """
@@ -300,7 +300,7 @@ def test_the_keys_of_ulr_have_all_of_their_bits():
 
 
 def test_what_ulr_cannot_run():
-    """ULR's kernel refuses what it cannot compute. The types of the network and of z are checked separately."""
+    """ULR's kernel refuses a network or a z that is not float32."""
     wide, narrow = (mlp([3, 2, 2], ops.relu, rng=rng(0), dtype=dtype) for dtype in (np.float64, np.float32))
     assert not ULR.fits(wide)
     assert ULR.fits(narrow)
@@ -335,7 +335,7 @@ def test_an_exponential_below_that_of_minus_87_is_that():
 
 @pytest.mark.parametrize("phi", PHI, ids=lambda phi: phi.name)
 def test_activations(phi):
-    """Activations agree with float64 to 4e-7, or to 4e-7 of a value above 1, even where exponentials would overflow."""
+    """The kernel's activations agree with float64 to 4e-7 (relative above 1), even for very large inputs."""
     z = np.concatenate([np.linspace(-8, 8, 81), [-1e30, -90, -1e-30, 0, 1e-30, 90, 1e30]]).astype(np.float32)
     got = z.copy()
     with np.errstate(over="ignore"):
@@ -344,7 +344,7 @@ def test_activations(phi):
 
 
 def test_random_words():
-    """The random words are the known answers of Random123 for Philox4x32-10."""
+    """The random words equal the known answers of Random123 for Philox4x32-10."""
     ones = 2**32 - 1
     for counter, key, words in (
         ((0, 0, 0, 0), (0, 0), "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
@@ -355,9 +355,9 @@ def test_random_words():
 
 
 def test_two_normals_of_two_words():
-    """Two words give two normals: 32 bits for the radius, 30 for the angle, and 2 for the signs.
+    """Two words give two normals: 32 bits for the radius, 30 bits for the angle, and 2 bits for the signs.
 
-    Every number depends only on its place.
+    Each normal depends only on its key and its place.
     """
     for a, b in ((0, 0), (5, 3), (2**32 - 2**12, 2**32 - 2), (2**31, 2**31 + 1), (123456789, 987654321)):
         radius, turn = np.sqrt(-2 * np.log((a + 0.5) / 2**32)), np.pi / 2 * (b >> 2) / 2**30
@@ -383,10 +383,10 @@ def test_pieces_of_work(monkeypatch):
 
 
 def test_threads_warn_of_what_the_caller_is_to_be_warned_of():
-    """Threads report the warnings that the caller should get.
+    """NumPy's settings of warnings in the calling thread also apply in the other threads.
 
-    If the caller ignores overflows, an overflow in each of three pieces has no effect. If overflows are errors, it
-    raises an error.
+    If the caller ignores overflows, an overflow in each of three pieces has no effect. If the caller treats overflows
+    as errors, an overflow raises an error.
     """
     x = np.full(3, 1e30, np.float32)
 
@@ -430,9 +430,9 @@ def test_how_many_threads(monkeypatch):
 
 
 def test_what_the_c_library_is_told_about_memory(monkeypatch):
-    """The C library gets these memory settings: M_TRIM_THRESHOLD (-1) and M_MMAP_THRESHOLD (-3), at most 2^25.
+    """nfa sets two parameters of the C library: M_TRIM_THRESHOLD (-1) and M_MMAP_THRESHOLD (-3), which is at most 2^25.
 
-    mallopt(3) sets them. Its result 1 means success.
+    The function mallopt(3) sets the parameters. Its result 1 means success.
     """
     told = []
 

@@ -1,4 +1,4 @@
-"""A row of a convolution with fewer products, compared with the definition of a convolution."""
+"""Tests of rows of a convolution with fewer products, compared with the definition of a convolution."""
 
 from fractions import Fraction
 
@@ -12,9 +12,10 @@ WIDTHS = range(2, 8)
 
 @pytest.mark.parametrize("k", WIDTHS)
 def test_the_three_matrices_give_the_convolution(k):
-    """The three matrices give the convolution exactly: a product has coefficient 1 if z_s contains it, and 0 otherwise.
+    """The three matrices of Toom-Cook give the convolution exactly.
 
-    We test each product of an entry of w and an entry of x.
+    We compute the coefficient of each product w_i x_j in each output z_s. It is 1 if the convolution contains the
+    product, and 0 otherwise.
     """
     for o in range(2, 10 - k):
         A, B, G = ([[Fraction(float(v)) for v in row] for row in part] for part in toom_cook.matrices(k, o))
@@ -28,9 +29,9 @@ def test_the_three_matrices_give_the_convolution(k):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("k", WIDTHS)
 def test_a_whole_row_is_its_definition(k, dtype):
-    """A whole row equals its definition: the norm of the error is at most 8 roundings of the norm of absolute sums.
+    """A whole row agrees with its definition to 8 roundings of the sums of absolute values, in the norm.
 
-    Rows have whole tiles and cut tiles.
+    Some rows end in a smaller tile.
     """
     r = np.random.default_rng(k)
     for columns in range(2, 40):
@@ -48,9 +49,9 @@ def test_a_whole_row_is_its_definition(k, dtype):
 
 
 def test_a_row_that_saves_nothing_is_left_alone():
-    """If the method saves no products, the row stays unchanged: one column, or kernels wider than the points allow.
+    """If the method saves no products, it is not used.
 
-    The kernel or the row may have only one column.
+    The cases are a kernel or a row with one column, and kernels wider than the number of points allows.
     """
     assert toom_cook.whole_row(1, 9) is None
     assert toom_cook.whole_row(3, 1) is None

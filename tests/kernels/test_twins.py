@@ -1,4 +1,4 @@
-"""Every numba kernel and its NumPy twin, in three ways: the reference, the kernel as Python, and compiled."""
+"""Tests of every numba kernel and its NumPy twin (a function in NumPy with the same results)."""
 
 import importlib
 import inspect
@@ -19,7 +19,7 @@ kernels = pytest.importorskip("nfa.kernels.conv", reason="numba is not installed
 cores = pytest.importorskip("nfa.kernels.cores")
 from nfa.kernels import pooling  # noqa: E402
 
-GEOMETRIES = {  # image (c, H, W), channels of z, kernel, zeros (above, below, left, right)
+GEOMETRIES = {  # image (c, H, W), channels of z, size of the kernel, zeros (above, below, left, right)
     "3x3": ((2, 5, 6), 3, (3, 3), (0, 0, 0, 0)),
     "uneven zeros": ((3, 4, 9), 6, (3, 2), (1, 2, 0, 1)),
     "1x1": ((1, 3, 4), 1, (1, 1), (0, 0, 0, 0)),
@@ -39,7 +39,7 @@ POOLS = {  # image (c, H, W), window, stride
 EXTREMES = {
     "ordinary": lambda a: a,
     "zeros": np.zeros_like,
-    "huge": lambda a: (a * (np.finfo(a.dtype).max / 1e4)).astype(a.dtype),  # sums of a thousand are finite
+    "huge": lambda a: (a * (np.finfo(a.dtype).max / 1e4)).astype(a.dtype),  # sums of a thousand terms are finite
     "tiny": lambda a: (a * np.finfo(a.dtype).tiny).astype(a.dtype),
     "columns in another order in memory": np.asfortranarray,
     "every second record": lambda a: np.repeat(a, 2, axis=0)[::2],
@@ -80,7 +80,7 @@ def weighings(dtype, m, extreme):
 
 
 def sums(dtype, m, extreme):
-    """dz, h and weights for `norms2` with ``kept``, and for the `add_up` of its result."""
+    """Arguments dz, h and weights for `norms2` with ``kept``, and for `add_up` with the result of `norms2`."""
     yield from weighings(dtype, m, extreme)
 
 
@@ -90,7 +90,10 @@ def positions(dtype, m, extreme):
 
 
 def pools(dtype, m, extreme):
-    """Entries with few different values, so that several entries of a window are the maximum."""
+    """Arguments of pooling functions.
+
+    The entries have few different values, so several entries of a window are its maximum.
+    """
     for shape, k, stride in POOLS.values():
         a = np.round(4 * np.random.default_rng(1).uniform(-1, 1, (m, *shape))) / 4
         yield extreme(a.astype(dtype)), k, stride
@@ -117,7 +120,7 @@ EVERY = pytest.mark.parametrize("reference, kernel, inputs", PAIRS, ids=[p[1].__
 
 
 def every_pair():
-    """The pairs of this module, and those of tests/test_kernels_*.py, which those files test in three ways."""
+    """The pairs (twin, kernel) of this module and of the other files tests/kernels/test_kernels_*.py."""
     others = sorted(path.stem for path in Path(__file__).parent.glob("test_kernels_*.py"))
     return PAIRS + [pair for name in others for pair in importlib.import_module(f"tests.kernels.{name}").PAIRS]
 
@@ -135,10 +138,9 @@ def public_kernels():
 def test_every_kernel_has_its_pair():
     """Every kernel has a NumPy twin in a pair.
 
-    Functions that share work among the cores, or report the limits of a kernel, compute nothing and have no twin. The
-    loops, functions and noise inside a kernel have no twin either. test_kernels_ulr tests these functions and this
-    noise. Products have no twin (see test_kernels_rows and test_kernels_dense), and neither have the matrices of
-    test_toom_cook.
+    Functions that divide work among the cores, or report the limits of a kernel, compute nothing and have no twin.
+    Loops, functions and noise inside a kernel have no twin either (see test_kernels_ulr). Products have no twin (see
+    test_kernels_rows and test_kernels_dense), and neither have the matrices of test_toom_cook.
     """
     paired = {id(kernel) for _, kernel, *_ in every_pair()}
     parts = {f"nfa.kernels.philox.{name}" for name in ("normals", "pair", "philox", "quarter_sine")}
@@ -157,7 +159,10 @@ def test_a_kernel_names_its_twin_and_has_its_signature():
 
 
 def arguments_of(reference, inputs):
-    """The arguments of a function, made from its inputs. An array that the function changes comes first."""
+    """The arguments of a function, made from its inputs.
+
+    If the function changes an array, this array is a new first argument.
+    """
     name = reference.__name__
     if name == "affine":
         return lambda f, _, h, W, b, *how: f(W, b, h, *how)
@@ -177,7 +182,10 @@ def arguments_of(reference, inputs):
 
 
 def bound(reference, inputs, arguments):
-    """The largest possible entry of a result: the sum of absolute values. In the sum itself, terms may cancel."""
+    """The largest sum of absolute values in the entries of a result.
+
+    We scale the tolerance with it, because terms may cancel.
+    """
     whole = [abs(a) if isinstance(a, np.ndarray) else a for a in arguments]
     with np.errstate(over="ignore"):
         found = arguments_of(reference, inputs)(reference, convolution.norms2, *whole)
@@ -189,9 +197,9 @@ def bound(reference, inputs, arguments):
 @pytest.mark.parametrize("m", [0, 1, 3, 19])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_two_ways_agree(reference, kernel, inputs, extreme, m, dtype):
-    """The two ways agree to 16 roundings of the largest sum of absolute values.
+    """A kernel and its twin agree to 16 roundings of the largest sum of absolute values.
 
-    Their sums have different orders.
+    They differ because they add in different orders.
     """
     take = arguments_of(reference, inputs)
     for arguments in inputs(dtype, m, extreme):
@@ -205,7 +213,7 @@ def test_the_two_ways_agree(reference, kernel, inputs, extreme, m, dtype):
         if np.isfinite(want).all():
             largest = bound(reference, inputs, arguments)
             np.testing.assert_allclose(got, want, rtol=0, atol=16 * np.finfo(dtype).eps * largest)
-        else:  # the squares exceed the range of the dtype
+        else:  # no comparison, because the squares exceed the range of the dtype
             assert np.array_equal(np.isfinite(got), np.isfinite(want))
 
 
@@ -230,9 +238,9 @@ def test_as_python_and_compiled(reference, kernel, inputs, dtype):
 @pytest.mark.slow
 @EVERY
 def test_the_same_numbers_whatever_the_threads(reference, kernel, inputs):
-    """The results do not depend on the number of threads. The images are so large that each of three threads gets some.
+    """The results do not depend on the number of threads.
 
-    There are two blocks.
+    The inputs are so large that each of three threads computes a piece, in two blocks.
     """
     r = np.random.default_rng(5)
     k, one, pad = (5, 5), (1, 1), (2, 2, 2, 2)
@@ -266,7 +274,7 @@ def test_the_same_numbers_whatever_the_threads(reference, kernel, inputs):
 def test_the_convolution_is_its_definition(door, geometry):
     """The convolution equals its definition.
 
-    We compare both ways with the definition, so a common error is detected.
+    We compare the kernel and its twin with the definition, to detect an error that they share.
     """
     shape, c_out, k, pad = geometry
     r = np.random.default_rng(2)
@@ -306,12 +314,12 @@ def test_kernels_that_move_by_more_are_refused():
 @pytest.mark.parametrize("stride", [1, 2])
 @pytest.mark.parametrize("padding", ["same", "valid", (1, 2)])
 def test_a_layer_takes_the_kernels_by_its_door(padding, stride):
-    """A layer calls the kernels by their public functions. Strides that the kernels do not support run in NumPy."""
+    """A layer with the kernels agrees with a layer in NumPy, also for strides that the kernels do not support."""
     assert_layers_agree(kernels, padding, stride)
 
 
 def assert_layers_agree(ops, padding, stride):
-    """The results of a layer with these operations and with NumPy's operations agree to 1e-12."""
+    """Assert that the results of a layer with these operations and with NumPy's operations agree to 1e-12."""
     r = np.random.default_rng(4)
     mine, fast = (
         Conv2d(3, (3, 2), stride=stride, padding=padding, ops=door).bind((2, 7, 6)) for door in (convolution, ops)
@@ -329,7 +337,7 @@ def assert_layers_agree(ops, padding, stride):
 
 
 def test_no_kernel_leaves_a_compiled_file():
-    """No kernel leaves a compiled file, because numba's cache would stay after an uninstall and hide the package."""
+    """No kernel leaves a compiled file, because numba's cache files would stay after nfa is uninstalled."""
     for entry in pkgutil.iter_modules(importlib.import_module("nfa.kernels").__path__, "nfa.kernels."):
         source = inspect.getsource(importlib.import_module(entry.name))
         assert not re.search(r"cache\s*=\s*True|fastmath\s*=\s*True", source)

@@ -1,4 +1,4 @@
-"""The rules that keep ledger, code, tests, tutorials and text consistent. Each rule returns its findings as sentences.
+"""Rules that keep ledger, code, tests, tutorials and text consistent. Each rule returns a sentence for each fault.
 
 Code and ledger are compared in both directions. Each object in a ``code`` entry must exist, and its docstring must cite
 the statement in a ``Source:`` line. If an object cites a judged statement, the statement's ``code`` must list the
@@ -17,7 +17,8 @@ from nfa.ledger.source import definitions
 
 PACKAGES = {"nfa": "nfa", "kernels": "nfa.kernels", "data": "nfa.data"}  # folder of the checkout -> package
 LEFT_OUT = {"build", "dist", "runs", "node_modules", "__pycache__"}
-WRONG_ON_PURPOSE = re.compile(r"\w+:(no-such.*|eq55)")  # unknown names on purpose; no document has 55 equations
+# names that some tests use because they do not exist; no document has 55 equations
+WRONG_ON_PURPOSE = re.compile(r"\w+:(no-such.*|eq55)")
 CITATION = re.compile(r"\bSource:((?:[\s#]*\[[^\[\]\s]+\])+)")
 TEXTS = {".py", ".md", ".toml", ".cfg", ".json", ".rst", ".ipynb"}
 
@@ -44,7 +45,7 @@ def citations(text: str) -> tuple[dict[str, list[str]], list[str]]:
         ids = re.findall(r"\[([^\[\]\s]+)\]", match[1])
         around = [(last - first, name) for name, first, last in spans if first <= line <= last]
         if around:
-            cited.setdefault(min(around)[1], []).extend(ids)  # the innermost object
+            cited.setdefault(min(around)[1], []).extend(ids)  # the innermost object that contains the line
         else:
             stray += ids
     return cited, stray
@@ -74,15 +75,16 @@ def cited_in(root):
     return cited, stray
 
 
-TO_USE = frozenset({"false", "conditional", "unproven", "differs", "conjecture"})  # users must know these verdicts
+# statements with these verdicts need the field `use`
+TO_USE = frozenset({"false", "conditional", "unproven", "differs", "conjecture"})
 CERTIFICATE = re.compile(r"certificates/\w+\.py")
 CODE = re.compile(r"nfa(\.[A-Za-z_]\w*)+:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
-# These fields are empty while a statement is pending.
+# These fields are empty while a statement is pending (not judged yet).
 JUDGEMENT = "printed claims right use number check certificate uncertified no_line code tutorial reason".split()
 
 
 def faults_of_headers(headers):
-    """Each digest of a text has 64 hex digits, and each experiment and audit has the form module:object inside nfa.
+    """In each header, digests have 64 hex digits, and experiments and audits have the form module:object inside nfa.
 
     Every name in ``repaired`` is also in ``rerun``.
     """
@@ -111,7 +113,8 @@ def _faults_of_form(item):
         yield "where is missing: say the section and number in the document"
     for alias in item.aliases:
         match = ID.fullmatch(alias)
-        if not match or (match[1] != item.paper and item.paper != OURS):  # ours may correct other documents
+        # our own statements may correct statements of other documents
+        if not match or (match[1] != item.paper and item.paper != OURS):
             yield f"an alias must begin with {item.paper}:, got {alias!r}"
     for entry in item.code:
         if not CODE.fullmatch(entry):
@@ -173,7 +176,7 @@ def _faults_of_verdict(item):
 
 
 def code_without_source(items, cited):
-    """Every ``code`` entry cites its statement, by the id or an alias."""
+    """The object of every ``code`` entry cites the statement, by its id or an alias."""
     findings = []
     for item in items:
         for entry in item.code:
@@ -183,7 +186,7 @@ def code_without_source(items, cited):
 
 
 def code_that_does_not_import(items):
-    """Every ``code`` entry can be imported."""
+    """The object of every ``code`` entry can be imported."""
     findings = []
     for entry in sorted({entry for item in items for entry in item.code}):
         module, _, name = entry.partition(":")
@@ -195,7 +198,7 @@ def code_that_does_not_import(items):
 
 
 def sources_without_code(items, cited):
-    """Every ``Source:`` names a statement, and every judged statement lists the objects that cite this statement."""
+    """Every ``Source:`` line names a statement, and every judged statement lists the objects that cite it."""
     names = known_names(items)
     findings = []
     for entry, ids in cited.items():
@@ -218,7 +221,7 @@ def marks_of_unknown(items, marked):
 def too_few_tests(items, marked):
     """Every judged statement that can be run has a test.
 
-    A false statement has two tests: one for what fails, and one for what holds.
+    A false statement has two tests: one refutes the statement, and one tests the corrected statement.
     """
     findings = []
     for item in items:
@@ -230,9 +233,9 @@ def too_few_tests(items, marked):
 
 
 def tutorials_that_miss(items, root):
-    """Every named tutorial exists.
+    """Every tutorial that a statement names exists.
 
-    The tutorial of a false statement has a label above the cell that shows the statement.
+    The tutorial of a false statement has a label above the cell that shows this statement.
     """
     findings = []
     for item in (item for item in items if item.tutorial):
@@ -247,7 +250,8 @@ def tutorials_that_miss(items, root):
 def unknown_ids(items, root):
     """Every id in the tree is in the ledger, except that tests may contain matches of `WRONG_ON_PURPOSE`."""
     names = {plain(name) for name in known_names(items)}
-    names |= {name[: name.index(".")] for name in names if ":alg" in name and "." in name}  # a whole algorithm
+    # also the name of a whole algorithm, without a line
+    names |= {name[: name.index(".")] for name in names if ":alg" in name and "." in name}
     papers = "|".join(sorted({item.paper for item in items}))
     # The pattern matches lee2020:Lemma 3 and lee2020:eq5. It does not match an object of a module named after the
     # paper, such as nfa.x.lee2020:f.
@@ -256,7 +260,8 @@ def unknown_ids(items, root):
     for path in sorted(_files(root)):
         for line, text in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
             for id_, number in pattern.findall(text):
-                written = id_.rstrip(".-"), id_ + number  # the first alternative omits the end of a sentence
+                # the first alternative is the id without the full stop or hyphen after it
+                written = id_.rstrip(".-"), id_ + number
                 if not names & {plain(name) for name in written} and not (
                     tests in path.parents and WRONG_ON_PURPOSE.fullmatch(written[0])
                 ):
@@ -275,5 +280,5 @@ def _files(folder: Path):
 
 
 def defined(text):
-    """Names that `nfa.ledger.source.definitions` finds in a module."""
+    """Names of the objects that `nfa.ledger.source.definitions` finds in the text of a module."""
     return [name for name, _, _ in definitions(text)]

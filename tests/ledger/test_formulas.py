@@ -1,4 +1,4 @@
-"""LaTeX formulas as text for a terminal."""
+"""Tests of LaTeX formulas as text for a terminal."""
 
 import re
 
@@ -86,7 +86,7 @@ def test_what_is_no_formula_is_refused(latex):
 
 
 def test_every_formula_of_the_ledger_is_spelled_out_in_the_width_of_a_terminal():
-    """Every displayed formula of the ledger fits into 66 of a terminal's 80 columns."""
+    """Every displayed formula of the ledger needs at most 66 of the 80 columns of a terminal."""
     assert len(DISPLAYS) > 15
     for place, latex in DISPLAYS:
         text = in_text(latex)
@@ -100,7 +100,7 @@ NAMES = re.compile(r"`[^`]*`|[\w./]*(?:nfa|tests)[./][\w./:]*|(?<!\w)[A-Za-z]{2,
 
 
 def test_indices_and_exponents_in_a_sentence_are_formulas():
-    """Indices and exponents in a sentence are inside formulas, so that the site typesets them.
+    """Indices and exponents in the ledger's sentences are inside formulas, so that the site typesets them.
 
     Lines with an indent, such as a list or a table, are not tested, because they are shown unchanged.
     """
@@ -114,7 +114,7 @@ def test_indices_and_exponents_in_a_sentence_are_formulas():
 
 
 def test_what_is_raised_beside_a_prime_stands_right_behind_it():
-    """An exponent stands directly after a prime, a_j'^2, because the site finds two exponents in a'_j^2."""
+    """An exponent must follow directly after a prime, as in a_j'^2. In a'_j^2, the site finds two exponents."""
     twice = re.compile(r"'_(\w|\\[A-Za-z]+|{[^{}]*})\^")
     assert twice.search("a'_j^2")
     assert not twice.search("a_j'^2")
@@ -132,7 +132,7 @@ def test_every_term_is_a_part_of_a_display_of_its_statement_and_has_a_mark_there
     for id_, term in TERMS:
         assert any(where(term, latex) for latex in shown[id_]), f"{id_}: {term}"
         in_text(term)
-    for item in ledger.items():  # we mark all terms of a statement together
+    for item in ledger.items():  # all terms of a statement are marked in one call
         marks = " ".join(marked(latex, item.terms) for latex in shown[item.id])
         for at, (term, _) in enumerate(item.terms, 1):
             assert (rf"\class{{term-{at}}}{{" in marks) == (term[0] == "$"), f"{item.id}: {term}"
@@ -150,8 +150,8 @@ def test_a_mark_is_around_a_term_and_within_a_longer_one_but_not_within_a_name()
     ("text", "width", "lines"),
     [
         ("f(a + b) = c + d + e", 14, ["f(a + b)", "    = c + d", "    + e"]),
-        ("a = b", 1, ["a", "    = b"]),  # a term is never cut
-        ("f(x) log [x (y)]", 15, ["f(x)", "    log [x (y)]"]),  # a function stays next to its argument
+        ("a = b", 1, ["a", "    = b"]),  # a term is never split over two lines
+        ("f(x) log [x (y)]", 15, ["f(x)", "    log [x (y)]"]),  # a function and its argument stay on one line
         ("f = (a + b ⊙ c + d) e", 16, ["f", "    = (a + b ⊙ c", "        + d) e"]),
         ("a ≤ b\n    ≤ c + d", 10, ["a ≤ b", "    ≤ c", "        + d"]),
         ("φ̃ = b + c", 9, ["φ̃ = b + c"]),

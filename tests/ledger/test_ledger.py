@@ -1,4 +1,4 @@
-"""The ledger: its files, lookup, and the rules that keep it consistent with code, tests and text."""
+"""Tests of the ledger: its files, the lookup of statements, and its consistency with code, tests and text."""
 
 import json
 import os
@@ -28,7 +28,7 @@ ELSEWHERE = (
 
 
 def test_documents_come_first_then_what_is_ours_then_sources_from_elsewhere():
-    """Documents come first, then our statements, and then other sources, in the order of the headers.
+    """The ledger lists documents first, then our statements, and then other sources, in the order of the headers.
 
     More documents may be added.
     """
@@ -39,7 +39,7 @@ def test_documents_come_first_then_what_is_ours_then_sources_from_elsewhere():
 
 
 def files_of(*texts):
-    """The files of the ledger: a file for each document, with the document's header, then theorems from elsewhere."""
+    """The texts of the ledger's files: one for each document, with its header, then theorems from other sources."""
     folders = [re.search(r"\[paper.(.*)\]", text)[1] for text in texts]
     found = {f"nfa/papers/{name}/statements.toml": text for name, text in zip(folders, texts, strict=True)}
     return found | {"nfa/ledger/external.toml": HEAD}
@@ -83,8 +83,8 @@ def test_documents_without_an_order_come_last_by_name(monkeypatch):
 def test_each_statement_stands_once_and_in_the_file_of_its_document():
     ids = [item.id for item in ledger.items()]
     assert len(set(ids)) == len(ids)
-    # Other people cite these names. You may add names, or make a name an alias. No name may change, disappear or move
-    # before another name.
+    # Other people cite these ids. You may add ids, or make an id an alias. No id may change, disappear or change its
+    # place in the order.
     cited = (ROOT / "tests" / "ledger" / "ids.txt").read_text(encoding="utf-8").split()
     aliases = {alias for item in ledger.items() for alias in item.aliases}
     assert [id_ for id_ in ids if id_ in cited] == [name for name in cited if name not in aliases]
@@ -112,7 +112,7 @@ def test_coverage_counts_every_statement():
     assert set(table["lee2020"]) == set(ledger.VERDICTS)
 
 
-# Every number that the documents print. The equations of berthier2019 have no numbers.
+# Every number of an equation, lemma or theorem that the documents print. The equations of berthier2019 have no numbers.
 PRINTED = {
     "lee2020": {"eq": range(1, 6), "def": range(1, 5), "lem": range(1, 4), "fig": range(1, 5), "fn": range(1, 4)}
     | {"alg1.": range(1, 20), "A": range(1, 14), "fig1": "abc", "fig2": "abc", "fig3": "abc", "fig4": "ab"},
@@ -382,7 +382,7 @@ def test_what_is_ours_says_so_whether_it_is_reviewed_and_its_number():
 def test_what_is_ours_may_have_the_name_of_a_statement_of_a_document():
     """Our own statement may have the name of a document's statement.
 
-    A correction is found next to the statement that it corrects, and belongs to us.
+    For example, an alias `ohana2021:...` finds our correction, but the correction is not listed under ohana2021.
     """
     for item in ledger.items("ours"):
         assert all(alias.partition(":")[0] in ("ours", *ledger.documents()) for alias in item.aliases)
@@ -481,8 +481,8 @@ def test_code_entries_can_be_shown():
 def test_what_a_reader_must_know_is_little_and_rests_on_findings(paper):
     """Each document has one to ten texts that a reader must know.
 
-    Each text names at least one statement, and every named statement is a finding. A statement with the
-    verdict `holds` is no finding.
+    Each text names at least one statement, and every named statement is a finding. A finding is a statement with a
+    verdict other than `holds`.
     """
     essentials = ledger.header(paper).essentials
     assert 1 <= len(essentials) <= 10
@@ -493,7 +493,7 @@ def test_what_a_reader_must_know_is_little_and_rests_on_findings(paper):
 
 
 def test_anchors_name_lines():
-    """The anchors of every statement name lines. `lines_of` refuses an anchor that is not in exactly one line."""
+    """The anchors (pieces of code that mark a formula's line) of every statement are found in its code."""
     shown = {item.id: [lines_of(entry, item.anchors_of(entry))[0] for entry in item.code] for item in ledger.items()}
     for item in ledger.items():
         marked = sum(line.marked for lines in shown[item.id] for line in lines)
@@ -535,7 +535,7 @@ def test_no_unknown_id_anywhere():
 
 
 def test_items_know_their_tests(marked):
-    """The tests of an item are those that a scan of all marks finds. The item parses only the files that name it."""
+    """The tests of an item equal those that a scan of all marks finds. An item parses only files with its id."""
     for item in ledger.items():
         names = (item.id, *item.aliases)
         assert item.tests == tuple(sorted({test for name in names for test in marked.get(name, ())})), item.id
@@ -553,7 +553,7 @@ def test_an_installed_nfa_reads_what_was_built(tmp_path, monkeypatch):
         tests_json._built.cache_clear()
 
 
-# --- tests that each rule can fail -----------------------------------------------------------------------------
+# --- an example that breaks each rule -----------------------------------------------------------------------------
 
 
 def entry(**changes):
@@ -754,7 +754,7 @@ def test_marks_are_read_from_functions_classes_modules_and_parameters(tmp_path):
 
 
 def test_marks_agree_with_what_pytest_sees(tmp_path):
-    """Marks that are read from the files agree with the marks that pytest itself finds, apart from parameters."""
+    """The marks that nfa reads from the files agree with the marks that pytest finds, apart from parameters."""
     conftest = (ROOT / "tests" / "conftest.py").read_text(encoding="utf-8")
     (tree(tmp_path, MARKED) / "tests" / "conftest.py").write_text(conftest)
     options = "[pytest]\nmarkers =\n    slow: x\n"
@@ -800,7 +800,7 @@ print(json.dumps(found))
 
 
 def pytest_runs(folder, *commands):
-    """Several calls of pytest, each a tuple of arguments, in one new process. Returns their results in order."""
+    """Run pytest several times in one new process, and return the results. Each call is a tuple of arguments."""
     ours = ["-p", "no:cacheprovider", f"--rootdir={folder}"]
     calls = json.dumps([[*ours, *arguments, str(folder)] for arguments in commands])
     done = subprocess.run(
@@ -840,7 +840,7 @@ def told(tmp_path_factory):
     One process makes all calls, because starting a process takes most of the time.
     """
     folder = tmp_path_factory.mktemp("suite")
-    unjudged = (  # one statement counts as not judged yet, in any ledger
+    unjudged = (  # the first statement counts as not judged yet, for any ledger
         "\n\nfrom dataclasses import replace\n"
         "judged = ledger.select\n"
         "def select(text):\n"

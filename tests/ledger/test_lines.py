@@ -1,4 +1,4 @@
-"""The lines that are an equation: anchors, and the part of an object's source that is printed."""
+"""Tests of anchors, which mark the line of a formula in the code, and of the part of a source that `nfa eq` prints."""
 
 import textwrap
 
@@ -131,10 +131,10 @@ def test_what_refuses_without_a_condition_is_shown(monkeypatch):
 @pytest.mark.parametrize(
     "anchors, numbers",
     [
-        (["a = self.b"], [25]),  # spaces do not matter; the docstring's a = b does not count
+        (["a = self.b"], [25]),  # spaces do not matter, and a = b in the docstring does not count
         (["c = a ... return c"], [27, 28, 29, 30]),
         (["a = self", "return c"], [25, 30]),
-        (["require.positive"], [16]),  # a marked check is printed
+        (["require.positive"], [16]),  # `nfa eq` prints a check if it is marked
     ],
 )
 def test_anchors(anchors, numbers):

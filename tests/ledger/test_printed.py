@@ -1,4 +1,4 @@
-"""Formulas as the papers print them: all numbered formulas are in a statement, and every formula can be printed."""
+"""Tests of the papers' formulas: all numbered formulas are in a statement, and every formula can be printed."""
 
 import re
 
@@ -15,7 +15,7 @@ PRINTED = [(item.id, latex) for item in ledger.items() for latex in item.printed
 def test_every_numbered_formula_is_printed_once_and_its_number_finds_its_statement(paper):
     """Every numbered formula is printed once, and a search for its number finds its statement.
 
-    Formulas that only the preprint of ohana2021 has do not count here, for example its own formula (15).
+    The test ignores formulas that only the preprint of ohana2021 has, for example the preprint's formula (15).
     """
     numbers = []
     for item in (item for item in ledger.items(paper) if not item.where.startswith("preprint only")):
@@ -33,9 +33,9 @@ def test_what_is_printed_is_spelled_out_for_a_terminal():
 
 
 def test_brackets_that_grow_close_in_the_cell_that_opens_them():
-    """Brackets that grow must close in the cell in which they open, because the site's typesetting requires it.
+    """Growing brackets must close in the cell in which they open, because the site's typesetting requires this.
 
-    In a terminal, they are ordinary brackets.
+    In a terminal, nfa prints them as ordinary brackets.
     """
     for id_, latex in PRINTED:
         outer = re.sub(r"\\begin{(pmatrix|cases)}.*?\\end{\1}|\\substack{.*?\\\\.*?}", "", latex)
@@ -57,8 +57,8 @@ def test_a_claim_has_a_display_only_where_it_says_something_else_than_print():
 def test_where_a_formula_is_code_a_line_is_named_and_its_terms():
     """If a statement has code and a formula, an anchor names the line of the formula.
 
-    Then the statement lists the terms of this line. The formula can be printed in a document, our own, or that of a
-    theorem from elsewhere. If no line fits, the field no_line gives the reason.
+    The statement then lists the terms of this line. The test covers formulas of documents, our own formulas, and those
+    of theorems from other sources. If no line is the formula, the field no_line gives the reason.
     """
     with_formula = [item for item in ledger.items() if item.code and (item.printed or DISPLAY.search(item.claims))]
     assert len(with_formula) > 180

@@ -1,4 +1,4 @@
-"""The largest factor by which a layer multiplies one record's term: gains of convolutions, poolings and derivatives."""
+"""Tests of gains: the largest factors by which convolutions, poolings and derivatives multiply one record's term."""
 
 import math
 
@@ -21,7 +21,7 @@ rng = np.random.default_rng
 def largest_gain(map_, seed=0, rounds=300):
     """The largest ||dW|| / (||dz|| ||h||), found by maximising over dW, dz and h in turn.
 
-    In each turn, the other two arrays are fixed.
+    Each step maximises over one array, while the other two are fixed.
     """
     r = rng(seed)
     h, dz = np.abs(r.normal(size=(1, *map_.in_shape))), np.abs(r.normal(size=(1, *map_.out_shape)))
@@ -51,7 +51,7 @@ def largest_gain(map_, seed=0, rounds=300):
     ],
 )
 def test_the_gain_of_a_convolution_is_never_exceeded_and_nearly_attained(map_, n, share):
-    """A search never exceeds the gain of a convolution, and reaches at least 0.75 of it.
+    """No search exceeds the gain of a convolution, and one search reaches the given share of the gain, at least 0.75.
 
     The first two cases reach the ledger's values (E8): 2.766044 at 8 x 8 and 2.397935 at 6 x 6. These values are lower
     bounds of the largest factor.
@@ -61,7 +61,8 @@ def test_the_gain_of_a_convolution_is_never_exceeded_and_nearly_attained(map_, n
     gain_W, gain_b = map_.gains()
     assert share * gain_W < max(found) <= gain_W * ROUNDING
     dz = np.ones((1, *map_.out_shape))
-    assert norm(map_.outer_b(dz)) == pytest.approx(gain_b * norm(dz), rel=1e-12)  # equal positions attain sqrt(P)
+    # equal dz at all P positions attain sqrt(P)
+    assert norm(map_.outer_b(dz)) == pytest.approx(gain_b * norm(dz), rel=1e-12)
     assert gain_b == pytest.approx(math.sqrt(math.prod(map_.out_shape[1:])), rel=1e-15)
 
 
@@ -80,7 +81,7 @@ def test_the_gain_of_a_convolution_at_the_sizes_of_the_ledger():
 
 @pytest.mark.parametrize("dtype, rtol", [(np.float32, 1e-3), (np.float64, 1e-11)])
 def test_the_norm_that_a_gradient_is_clipped_by_is_its_own_where_positions_cancel(dtype, rtol):
-    """The norm that a gradient is clipped by is correct, even if positions cancel.
+    """The norm that the clip of a gradient uses is correct, even if the terms of two positions cancel.
 
     Two positions have nearly equal patches and opposite dz. There are few positions, so norms2 uses the Gram matrices.
     """
@@ -123,10 +124,10 @@ def test_the_gain_of_max_pooling_is_attained_by_a_maximum_that_windows_share(k, 
 @pytest.mark.verifies("ours:pooling-gains")
 @pytest.mark.parametrize("k, stride", WINDOWS)
 def test_the_gain_of_average_pooling_is_never_exceeded_and_nearly_attained(k, stride):
-    """Average pooling never exceeds its gain and nearly attains it, by the spectral norm of its matrix.
+    """The spectral norm of the matrix of average pooling is at most its gain and nearly attains the gain.
 
-    We build the matrix column by column. On 15 x 15, at least 0.8 of the gain is attained. Without overlap, the gain is
-    attained.
+    We build the matrix column by column. On 15 x 15 images, the norm is at least 0.8 of the gain. Without overlap, it
+    equals the gain.
     """
     pool = AvgPool(k, stride)
     shape = pool.out_shape((1, 15, 15))
@@ -140,9 +141,10 @@ def test_the_gain_of_average_pooling_is_never_exceeded_and_nearly_attained(k, st
 
 @pytest.mark.verifies("lee2020:conv-dfa")
 def test_feedback_at_the_pooled_map_moves_a_bias_by_the_root_of_a_quarter_of_the_positions():
-    """With feedback at the pooled map, a bias changes by sqrt(P / 4). The rule attains this with 2 x 2 windows.
+    """With feedback at the pooled map and 2 x 2 windows, the term of a bias can grow by sqrt(P / 4).
 
-    The windows have equal entries, and B has one number for each unit.
+    The rule attains this. To attain this factor, each window has equal entries, and B has one value for each unit. P is
+    the number of positions.
     """
     net = Net((1, 6, 6), [(Conv2d(2, 3, padding="same"), ops.tanh, MaxPool(2)), (Dense(2),)], rng=rng(0))
     for W, b in zip(net.W[1:], net.b[1:], strict=True):
@@ -161,9 +163,9 @@ def test_feedback_at_the_pooled_map_moves_a_bias_by_the_root_of_a_quarter_of_the
 @pytest.mark.verifies("lee2020:gamma")
 @pytest.mark.parametrize("phi", ops.ACTIVATIONS.values(), ids=list(ops.ACTIVATIONS))
 def test_gamma_bounds_the_derivative_and_is_reached(phi):
-    """gamma is a bound of the derivative and is attained, on a grid of step 1e-4.
+    """gamma is the largest derivative of the activation, on a grid with spacing 1e-4.
 
-    The paper's values are 1/4, 1 and 1. Sigmoid and tanh attain them at 0.
+    The paper's values for sigmoid, tanh and ReLU are 1/4, 1 and 1. Sigmoid and tanh attain them at 0.
     """
     derivatives = np.abs(phi.dphi(np.linspace(-20, 20, 400_001)))
     assert derivatives.max() <= phi.gamma_max * ROUNDING

@@ -1,4 +1,4 @@
-"""Layers compared with the definition of a convolution, torch, the adjoint identities, and batches of one record."""
+"""Tests of layers. References: the definition of a convolution, torch, adjoint identities, batches of one record."""
 
 import numpy as np
 import pytest
@@ -69,18 +69,20 @@ def test_a_convolution_equals_torch(torch, map_, shape):
     "k, stride, shape, pad, out",
     [
         (3, 1, (5, 7), (1, 1, 1, 1), (5, 7)),
-        (4, 1, (5, 6), (1, 2, 1, 2), (5, 6)),  # an odd number of zeros puts the additional zero below and on the right
+        # if the number of zeros is odd, the additional zero is below and on the right
+        (4, 1, (5, 6), (1, 2, 1, 2), (5, 6)),
         (2, 2, (5, 6), (0, 1, 0, 0), (3, 3)),
         ((3, 2), (2, 3), (7, 9), (1, 1, 0, 0), (4, 3)),
         (5, 2, (28, 28), (1, 2, 1, 2), (14, 14)),
-        (1, 3, (5, 4), (0, 0, 0, 0), (2, 2)),  # a stride larger than the kernel needs no zeros
+        (1, 3, (5, 4), (0, 0, 0, 0), (2, 2)),  # if the stride is larger than the kernel, no zeros are needed
     ],
 )
 def test_same_padding_by_hand(k, stride, shape, pad, out):
     map_ = Conv2d(1, k, stride=stride, padding="same").bind((1, *shape))
     assert map_.pad == pad
     assert map_.out_shape == (1, *out)
-    assert out == tuple(-(-n // s) for n, s in zip(shape, np.broadcast_to(stride, 2), strict=True))  # ceil(n / s)
+    # the size is ceil(n / s)
+    assert out == tuple(-(-n // s) for n, s in zip(shape, np.broadcast_to(stride, 2), strict=True))
 
 
 def test_other_paddings_by_hand():
@@ -91,10 +93,11 @@ def test_other_paddings_by_hand():
 
 
 @pytest.mark.peers
-@pytest.mark.filterwarnings("ignore:Using padding='same' with even kernel lengths")  # a warning about a copy
+# torch warns that it copies the image
+@pytest.mark.filterwarnings("ignore:Using padding='same' with even kernel lengths")
 @pytest.mark.parametrize("k", [1, 2, 3, 4, (3, 2), (2, 5)])
 def test_same_padding_equals_torch(torch, k):
-    """Padding "same" equals torch's, which supports only stride 1: the additional zero is below and on the right."""
+    """Padding "same" equals torch's: the additional zero is below and on the right. Torch supports only stride 1."""
     map_, W, b, h, _ = bound_case(Conv2d(2, k, padding="same"), (3, 6, 5))
     t = torch.as_tensor
     want = torch.nn.functional.conv2d(t(h), t(W), t(b), padding="same")
@@ -147,10 +150,9 @@ def test_norms2_equals_micro_batches_of_one(map_, shape, m):
 
 
 def test_the_cases_reach_both_ways_to_a_norm():
-    """The cases use both ways to compute a norm: from the Gram matrices, and from the terms.
+    """The test cases cover the two methods to compute a norm: from Gram matrices, and from the terms.
 
-    If there are few positions and the kernel is large, the Gram matrices are used. In the other cases, the terms are
-    formed.
+    If there are few positions and the kernel is large, nfa uses Gram matrices. In the other cases, nfa forms the terms.
     """
     cheap = set()
     for map_, shape in MAPS:
@@ -164,7 +166,7 @@ def test_the_cases_reach_both_ways_to_a_norm():
 @CONVS
 @pytest.mark.parametrize("entries", [1, 40, 10**9])
 def test_the_size_of_a_part_of_the_batch_changes_nothing(monkeypatch, map_, shape, entries):
-    """The size of a part of the batch changes nothing: parts of 1 entry, 40 entries or 10^9 entries.
+    """The results do not depend on the size of the parts of a batch: parts of 1, 40 or 10^9 entries.
 
     With 1 entry, a part has one record. With 40 entries, some cases have two records in a part, and a smaller last
     part. With 10^9 entries, one part has all records.
@@ -210,7 +212,10 @@ POOLS = pytest.mark.parametrize("pool", [MaxPool, AvgPool])
     ],
 )
 def test_pooling_by_hand(pool, forward, backward):
-    """Pooling by hand: with 2 x 2 windows on 3 x 5, no window contains the last row and column, so they get 0 back."""
+    """Pooling agrees with values computed by hand.
+
+    No 2 x 2 window on 3 x 5 entries contains the last row and column.
+    """
     a = np.array([[[[1.0, 2, 3, 0, 9], [3, 5, 1, 6, 9], [9, 9, 9, 9, 9]]]])
     v = np.array([[[[10.0, 20]]]])
     assert pool(2).forward(a)[0, 0].tolist() == forward
@@ -242,9 +247,9 @@ def test_pooling_equals_torch(torch, pool, k, stride, ties):
 @POOLS
 @WINDOWS
 def test_backward_is_the_adjoint_of_forward(pool, k, stride):
-    """backward is the adjoint of forward: at a itself, <forward(a), v> = <a, backward(a, v)>.
+    """backward is the adjoint of forward at the point a: <forward(a), v> = <a, backward(a, v)>.
 
-    Both are linear as long as every maximum stays at its place.
+    The two functions are linear as long as every maximum stays at its place.
     """
     rng = np.random.default_rng(1)
     mine, a = pool(k, stride), rng.normal(size=(2, 3, 7, 8))
@@ -316,9 +321,9 @@ def test_bad_sizes_get_a_sentence(make, sentence):
     ids=["dense", "convolution", "few positions", "many positions"],
 )
 def test_terms_are_those_of_the_examples_one_by_one(map_, in_shape, keep, monkeypatch):
-    """`terms` gives the norms and the weighted sums of the examples, as `outer` does for each example alone.
+    """The norms and weighted sums of `terms` agree with those from `outer` for each example alone.
 
-    A part has two examples.
+    In this test, a part of the batch has two examples.
     """
     monkeypatch.setattr(conv2d, "_TERMS_AT_ONCE", 1 << 25 if keep else 0)
     monkeypatch.setattr(convolution, "_COLUMNS_AT_ONCE", 2 * 8 * 12)
@@ -359,12 +364,12 @@ def test_terms_are_those_of_the_examples_one_by_one(map_, in_shape, keep, monkey
         (Conv2d(2, (1, 3), padding="same"), (3, 4, 5)),
         (Conv2d(2, (4, 3), stride=(1, 2), padding="same"), (1, 6, 7)),
         (Conv2d(2, 3, stride=(2, 1), padding=1), (2, 7, 6)),
-        (Conv2d(40, 3), (2, 4, 4)),  # norms by the smaller Gram matrices
+        (Conv2d(40, 3), (2, 4, 4)),  # a layer whose Gram matrices are smaller than its terms
     ],
     ids=lambda thing: "x".join(map(str, thing)) if isinstance(thing, tuple) else None,
 )
 def test_both_ways_to_lay_patches(map_, in_shape, least, monkeypatch):
-    """Both memory layouts of patches give correct results.
+    """The two memory layouts of patches give correct results.
 
     We compare values with the definition, adjoints with the values, and norms with the terms of single examples.
     """

@@ -1,6 +1,4 @@
-"""The network contract: forward and its suffix, pull, skips, copies, laws of first weights, the papers'
-architectures.
-"""
+"""Tests of networks: forward passes, pull, skips, copies, laws of first weights, the papers' architectures."""
 
 import inspect
 import tracemalloc
@@ -97,9 +95,10 @@ def test_shapes_are_as_declared(make):
 
 @EVERY
 def test_a_suffix_pass_equals_the_full_pass(make):
-    """A suffix pass equals the full pass: a change of b[l] changes z[l] by the same amount.
+    """A pass that begins at layer l equals the last layers of a full pass.
 
-    So we compare the suffix pass of the unchanged network with the full pass of the changed network.
+    A change of b[l] changes z[l] by the same amount. So we compare the pass from the changed z[l] with a full pass of a
+    network with the changed b[l].
     """
     net = make()
     x, _ = batch(net, 3)
@@ -156,9 +155,9 @@ def test_a_skip_adds_its_h_to_what_the_layer_reads():
 
 @EVERY
 def test_pull_is_the_derivative_of_h_by_z(make):
-    """pull is the derivative of h by z: the derivative of <v, h(z + s u)> by s is <pull(v), u>.
+    """pull multiplies by the derivative of h by z: the derivative of <v, h(z + s u)> by s is <pull(v), u>.
 
-    We test pooling and phi' together.
+    h includes the pooling, so the test covers phi' and pooling together.
     """
     net = make()
     z, h = forward(net, batch(net, 3)[0])
@@ -182,7 +181,7 @@ def test_pull_at_z_is_the_derivative_before_pooling(make):
 
 @pytest.mark.parametrize("pool", [MaxPool, AvgPool])
 def test_a_batch_that_is_worked_on_in_parts_is_still_one_batch(pool):
-    """A batch that is processed in parts gives the result of the whole batch, for 2^17 entries and more.
+    """A batch of at least 2^17 entries is processed in parts, with the result of the whole batch.
 
     We test activation and pull. The last part is smaller than the others.
     """
@@ -285,9 +284,10 @@ def test_every_named_network_is_tested_above():
 
 @pytest.mark.parametrize("name", network.ARCHITECTURES)
 def test_a_named_network_says_whether_it_is_built_for_the_shape_of_the_data(name):
-    """A named network declares whether it is built for the data's shape. Networks that begin with a convolution are.
+    """A named network declares whether its sizes follow from the shape of the data.
 
-    Logistic regression is built for the data's shape too. The other networks have the sizes in their papers.
+    The sizes of logistic regression and of networks that begin with a convolution do. All other networks have the sizes
+    of their papers.
     """
     build, rng = network.ARCHITECTURES[name], np.random.default_rng(0)
     net = build(rng=rng)
@@ -343,7 +343,8 @@ def test_initial_weights_follow_their_law(init, law):
         init=init,
         rng=np.random.default_rng(6),
     )
-    # fans: the inputs and outputs of one unit; a 3 x 2 kernel from 5 to 40 channels has 5 * 6 and 40 * 6
+    # Fans are the numbers of inputs and outputs of one unit. A 3 x 2 kernel from 5 to 40 channels has the fans 5 * 6
+    # and 40 * 6.
     for l, fans in ((1, (30, 240)), (2, (40 * 10 * 11, 20)), (3, (20, 9))):
         follows(net.W[l], law(*fans).cdf, sees=0.4)
     if init == "uniform-fan-in":
@@ -382,7 +383,7 @@ def test_outputs_hold_the_layers_of_one_chunk_at_a_time():
     net = NETS["max pooling"]()
     x, _ = batch(net, 128)
     peak = {}
-    for chunk in (128, 4, 128, 4):  # different chunks, so that the test would detect a cached value
+    for chunk in (128, 4, 128, 4):  # different chunk sizes, so that the test would detect a cached size
         tracemalloc.start()
         outputs(net, x, chunk)
         peak[chunk] = tracemalloc.get_traced_memory()[1]
@@ -477,9 +478,9 @@ def test_labels_of_another_length_are_refused():
 @pytest.mark.verifies("dpulr2024:fig4")
 @pytest.mark.parametrize("name, padded", [("dpulr2024-resnet5", True), ("dpulr2024-resnet5-valid", False)])
 def test_the_resnet_adds_what_convolution_4_reads_to_what_it_gives(name, padded):
-    """The ResNet adds the input of convolution 4 to its output. We compute this by loops over pixels, for 2 channels.
+    """The ResNet adds the input of convolution 4 to the output of convolution 4. We check this by loops over pixels.
 
-    The ledger gives the parameters of the convolutions.
+    In this test, the network has 2 channels. The ledger gives the parameters of the convolutions.
     """
     net = network.ARCHITECTURES[name](in_shape=(2, 22, 22), rng=np.random.default_rng(0))
     x = np.random.default_rng(1).normal(size=(2, 2, 22, 22))

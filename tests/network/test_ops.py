@@ -1,4 +1,4 @@
-"""Activations, softmax and losses compared with 50-digit arithmetic, differences and torch."""
+"""Tests of activations, softmax and losses, compared with 50-digit arithmetic, differences and torch."""
 
 import mpmath as mp
 import numpy as np
@@ -40,7 +40,7 @@ POINTS = [
 ]
 EVERY = pytest.mark.parametrize("name", list(ops.ACTIVATIONS))
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
-# 4 eps of the dtype, for a few roundings; below 1 the tolerance is absolute, because 1 - tanh^2 cancels
+# The tolerance of 4 eps of the dtype allows for a few roundings. Below 1, it is absolute, because 1 - tanh^2 cancels.
 SLACK = {np.float32: 4 * 2.0**-23, np.float64: 4 * 2.0**-52}
 
 
@@ -66,7 +66,7 @@ def test_dphi_equals_50_digits(name, dtype):
     want = np.array([float(mp.diff(PHI_MP[name], mp.mpf(float(t)))) for t in z])
     got = ops.ACTIVATIONS[name].dphi(z)
     assert got.dtype == dtype
-    # gelu' adds two terms of either sign, each with its rounding; exp(-t^2/2) has t^2/2 roundings
+    # gelu' adds two rounded terms that may have opposite signs. The error of exp(-t^2/2) is t^2/2 roundings.
     np.testing.assert_allclose(got, want, rtol=4 * SLACK[dtype], atol=4 * SLACK[dtype])
 
 
@@ -75,7 +75,8 @@ def test_dphi_is_the_derivative_of_phi(name):
     phi = ops.ACTIVATIONS[name]
     z = np.linspace(-6, 6, 41)
     derivative = central_difference(lambda s: phi.phi(z + s))
-    np.testing.assert_allclose(phi.dphi(z), derivative, rtol=0, atol=1e-9)  # values up to 6: rounding 6e-16 / 1e-5
+    # phi is up to 6, so the quotient has the rounding error 6e-16 / 1e-5
+    np.testing.assert_allclose(phi.dphi(z), derivative, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["relu", "step"])
@@ -94,9 +95,10 @@ def test_no_finite_input_warns_or_gives_nan(name, dtype):
 
 @EVERY
 def test_gamma_bounds_every_derivative_and_is_attained(name):
-    """gamma is a bound of every derivative and is attained, on a grid of step 1e-4.
+    """gamma is the largest derivative of each activation, on a grid with spacing 1e-4.
 
-    The derivative of dphi is below 1, so the grid misses at most 1e-4 / 2, and 1e-8 at a smooth extremum.
+    The derivative of dphi is below 1, so the maximum over the grid is at most 1e-4 / 2 too small, and 1e-8 at a smooth
+    extremum.
     """
     activation = ops.ACTIVATIONS[name]
     derivative = np.abs(activation.dphi(np.linspace(-50, 50, 1_000_001)))
@@ -127,14 +129,14 @@ def test_softmax_equals_50_digits(dtype):
     assert got.dtype == dtype
     for row, y_hat in zip(z, got, strict=True):
         terms = [mp.exp(mp.mpf(float(t))) for t in row]
-        # exp turns the rounding of z - max, up to 30 eps, into a relative error
+        # exp turns the rounding error of z - max, up to 30 eps, into a relative error
         np.testing.assert_allclose(y_hat, [float(t / mp.fsum(terms)) for t in terms], rtol=8 * SLACK[dtype])
 
 
 @pytest.mark.verifies("lee2020:softmax")
 def test_softmax_does_not_see_a_shift():
     z = np.random.default_rng(1).normal(size=(5, 7))
-    for shift in (-1024.0, 1024.0):  # with powers of two, z + shift is exact to 1e-13
+    for shift in (-1024.0, 1024.0):  # the shifts are powers of two, so the rounding error of z + shift is at most 1e-13
         np.testing.assert_allclose(ops.softmax(z + shift), ops.softmax(z), rtol=1e-12)
 
 
@@ -210,7 +212,7 @@ def test_the_error_of_cross_entropy_sums_to_zero_and_is_at_most_root_two():
     norms = np.linalg.norm(e, axis=1)
     np.testing.assert_allclose(e.sum(axis=1), 0, atol=1e-15)
     assert norms.max() <= np.sqrt(2)
-    assert norms.max() > 1.414  # the norm is near its bound if the network is certain of one wrong class
+    assert norms.max() > 1.414  # the norm is near its bound if a wrong class has a probability near 1
 
 
 @pytest.mark.verifies("lee2020:e")
@@ -220,7 +222,7 @@ def test_the_error_of_the_hand_example():
 
 
 def test_half_the_squared_distance_by_hand():
-    z, y = np.array([[3.0, 1.0]]), np.array([[0.0, 5.0]])  # (3^2 + 4^2) / 2
+    z, y = np.array([[3.0, 1.0]]), np.array([[0.0, 5.0]])  # loss (3^2 + 4^2) / 2
     assert ops.half_squared_error(z, y).tolist() == [12.5]
     assert ops.residual(z, y).tolist() == [[3.0, -4.0]]
     assert ops.squared_error.output(z) is z

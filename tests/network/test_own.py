@@ -1,4 +1,4 @@
-"""A user's own networks: the network that a text describes, and checks of a network that a function returns."""
+"""Tests of a user's own networks: networks that a text describes, and checks of a network that a function returns."""
 
 import re
 
@@ -26,7 +26,7 @@ BY_HAND = {
 
 @pytest.mark.parametrize("text", BY_HAND)
 def test_a_text_is_the_network_that_its_layers_are(text):
-    """A text gives the described network: with the same generator, weights and outputs are bitwise identical."""
+    """A text gives the network that it describes: with equal generators, weights and outputs are bitwise identical."""
     given = {"init": "he-normal", "loss": squared_error, "dtype": np.float32}
     net = from_text(text, relu, rng=np.random.default_rng(3), **given)
     hand = Net(*BY_HAND[text], rng=np.random.default_rng(3), **given)

@@ -1,4 +1,4 @@
-"""Softmax regression: records as vectors, and minimisers compared with a gradient by loops and with another program."""
+"""Tests of softmax regression: records as vectors, and minimisers compared with loops and another program."""
 
 import math
 
@@ -29,9 +29,9 @@ def records(k, d=3, K=4, seed=1, size=1.0):
 
 
 def test_a_record_and_its_1_are_clipped_as_one_vector_by_hand():
-    """A record and its 1 are clipped together as one vector, by hand: (2, 2) and the 1 have norm 3.
+    """The clip treats a record and its additional entry 1 as one vector. By hand, (2, 2) with the 1 has norm 3.
 
-    In units of R = 1.5, this record becomes a unit vector, and the zero record with its 1 has norm 2/3.
+    In units of R = 1.5, this record becomes a unit vector. The zero record with its 1 has norm 2/3.
     """
     shares = []
     found = joined_inputs(net_of(2), np.array([[2.0, 2.0], [0.0, 0.0]]), 1.5, shares)
@@ -42,7 +42,7 @@ def test_a_record_and_its_1_are_clipped_as_one_vector_by_hand():
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_records_of_any_size_are_those_of_loops(bias, dtype):
-    """Records of any size equal those of loops. Images are flattened.
+    """Records of any magnitude, as vectors, equal those computed by loops. Images are flattened.
 
     Values that are not finite become 0. A record with squares beyond float32 is treated like any other record.
     """
@@ -82,9 +82,9 @@ def test_the_clip_changes_no_prediction():
 )
 @pytest.mark.parametrize("pushed", [False, True])
 def test_the_gradient_vanishes_by_loops(k, m, lam, size, pushed):
-    """The gradient is 0 up to the tolerance, by loops, so the result is within tolerance / lam of the minimiser.
+    """The gradient at the result, by loops, is at most the tolerance. So the minimiser is within tolerance / lam.
 
-    We test products in either precision, and an empty batch.
+    We test matrix products in float32 and in float64, and an empty batch.
     """
     x, y = records(k, size=size)
     b = 0.3 * rng(6).standard_normal((4, 3)) * lam**0.5 if pushed else 0.0
@@ -108,7 +108,7 @@ def test_steps_are_shortened_where_whole_ones_lead_away(monkeypatch):
 def test_of_two_classes_it_is_logistic_regression(lam):
     """For two classes, softmax regression is logistic regression, with theta = (w, -w) / 2.
 
-    So the ridge term on w has half the weight. Another program computes this minimiser.
+    So the ridge term on w has half the weight. We compare with the minimiser of another program.
     """
     x, y = records(30, K=2)
     theta = minimise(x, y, m=30, lam=lam, tolerance=1e-11)

@@ -1,7 +1,7 @@
-"""The theorems of `nfa.privacy.theorems` at eighty digits, term by term with exact ratios, for orders up to 10^4.
+"""The theorems of `nfa.privacy.theorems` with eighty digits, term by term with exact ratios, for orders up to 10^4.
 
 All computations use the moments M(l) = E_Q[(P/Q)^l] = e^{(l-1) epsilon(l)} of one release. The ratio of consecutive
-weights is a rational number. Unlike the tested code, these computations take no logarithm before the last line.
+weights is a rational number. Unlike the tested code, these computations use logarithms only in the last line.
 """
 
 import itertools
@@ -19,7 +19,7 @@ DIGITS = 80
 class Law:
     """One release without sampling: M at the integers 0 to alpha, M at any order, and e^{epsilon(infinity)} - 1.
 
-    `twice` is the law of the same noise at twice the sensitivity.
+    `twice` is the release with the same noise and twice the sensitivity.
     """
 
     moments: Callable[[int], list]
@@ -77,7 +77,7 @@ def randomised_response(truth: float) -> Law:
 def central_moments(z: float, alpha: int) -> list:
     """B(0), ..., B(alpha) of `wbk2019:thm27`: forward differences of M at 0.
 
-    The computation has so many digits that the result is exact although the differences lose digits.
+    The computation uses so many digits that the result is exact, although differences lose digits.
     """
     with mp.workdps(100 + int(alpha * (1 + max(0, math.log10(z))))):
         row, found = gaussian(z).moments(alpha), []
@@ -88,7 +88,7 @@ def central_moments(z: float, alpha: int) -> list:
 
 
 def weights(alpha: int, q: mp.mpf, start: mp.mpf, ratio: mp.mpf):
-    """start C(alpha, l) ratio^l for l = 0 .. alpha."""
+    """The list of start C(alpha, l) ratio^l for l = 0 .. alpha."""
     weight = start
     for l in range(alpha + 1):
         yield weight
@@ -96,14 +96,14 @@ def weights(alpha: int, q: mp.mpf, start: mp.mpf, ratio: mp.mpf):
 
 
 def without_replacement(alpha: int, q: float, term: Callable[[int], mp.mpf]):
-    """log(1 + sum C(alpha, l) q^l term(l)) / (alpha - 1)."""
+    """Epsilon of batches without replacement: log(1 + sum C(alpha, l) q^l term(l)) / (alpha - 1)."""
     q = mp.mpf(q)
     total = mp.fsum(w * term(l) for l, w in enumerate(weights(alpha, q, mp.mpf(1), q)) if l >= 2)
     return mp.log(1 + total) / (alpha - 1)
 
 
 def poisson(alpha: int, q: float, term: Callable[[int], mp.mpf]):
-    """log(sum C(alpha, l) (1-q)^(alpha-l) q^l term(l)) / (alpha - 1)."""
+    """Epsilon of Poisson batches: log(sum C(alpha, l) (1-q)^(alpha-l) q^l term(l)) / (alpha - 1)."""
     q = mp.mpf(q)
     if q == 1:
         return mp.log(term(alpha)) / (alpha - 1)
@@ -138,16 +138,16 @@ def closed_form(alpha: float, q: float, z: float):
 
 
 SCHEMES = ("none", "epoch-partition", "without-replacement", "poisson")  # the sampling schemes of this oracle
-# The bounds of `one_step`. The oracle of a new theorem is in the test of this theorem.
+# The bounds that `one_step` computes. If you add a theorem, write its oracle into the test of this theorem.
 KNOWN = """mironov2019:thm11 lee2020:lem1 berthier2019:prop2.1 berthier2019:rr wbk2019:thm27 wbk2019:thm9 lee2020:lem3
     berthier2019:thm3.2 lee2020:fn1 mironov2019:sec3.3 zhuwang2019:thm5 ours:zero-out-drawn
     ours:zero-out-replaced""".split()
 
 
 def one_step(bound: str, alpha: float, law: Law, *, q: float, z: float):
-    """The Renyi epsilon of one step at an order.
+    """The Rényi epsilon of one step at the order ``alpha``.
 
-    This is the theorem's value, or the value without sampling if it is smaller.
+    The result is the theorem's value, or the value without sampling if that value is smaller.
     """
     whole = mp.log(law.moment(alpha)) / (mp.mpf(alpha) - 1)
     if bound == "mironov2019:thm11":
@@ -181,7 +181,7 @@ def one_step(bound: str, alpha: float, law: Law, *, q: float, z: float):
 
 
 def converted(conversion: str, alpha: float, rdp, delta: float):
-    """The epsilon that an order gives. It is never negative."""
+    """The epsilon at ``delta`` that the Rényi epsilon ``rdp`` at the order ``alpha`` gives, or 0 if it is negative."""
     a, delta = mp.mpf(alpha), mp.mpf(delta)
     if conversion == "mironov2017":
         return rdp - mp.log(delta) / (a - 1)

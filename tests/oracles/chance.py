@@ -1,8 +1,9 @@
-"""Tests of samples that state two probabilities: that correct samples fail, and that samples with a stated error pass.
+"""Statistical tests of samples, with known probabilities that correct samples fail and that wrong samples pass.
 
-Each probability is at most `CHANCE`, by exact laws or by bounds for independent draws. Only a correlation is treated as
-normal. ``sees`` is an error that a test detects, except with this probability. If a sample is too small to detect this
-error, the test raises a ValueError. If a test uses several samples, ``tests`` divides the probability of a false alarm.
+Each of the two probabilities is at most `CHANCE`, by exact laws or by bounds for independent samples. Only for a
+correlation, we use a normal approximation. ``sees`` is the smallest error that a test must detect, except with
+probability `CHANCE`. If a sample is too small to detect this error, the test raises a ValueError. If a test is one of
+several tests, ``tests`` is their number, and the probability of a false alarm is divided by it.
 """
 
 import math
@@ -16,14 +17,14 @@ CHANCE = 1e-6
 
 
 def follows(sample, cdf, *, sees: float, tests: int = 1, **arguments) -> None:
-    """Kolmogorov-Smirnov test of independent draws of a continuous law; ``sees`` is a distance of laws.
+    """Kolmogorov-Smirnov test of independent samples of a continuous law; ``sees`` is a distance of laws.
 
-    The distance is the largest difference of the two distribution functions.
+    The distance of two laws is the largest difference of their distribution functions.
 
-    Suppose that the distribution function of the other law differs by ``sees`` at a point. Take the share of n draws
-    below this point. By Hoeffding's inequality, its difference is smaller than ``sees`` by e with probability at most
-    exp(-2 n e^2). For example, a normal law with a std 10 % too large has the distance 0.024. A normal law moved by 0.1
-    std has the distance 0.04.
+    Suppose that the samples have another law, whose distribution function differs by ``sees`` at a point. By
+    Hoeffding's inequality, the share of the n samples below this point differs by less than ``sees`` - e with
+    probability at most exp(-2 n e^2). For example, a normal law with a std 10 % too large has the distance 0.024. A
+    normal law moved by 0.1 std has the distance 0.04.
     """
     n = np.size(sample)
     shows = stats.kstwo.isf(CHANCE / tests, n) + math.sqrt(-math.log(CHANCE) / (2 * n))
@@ -32,7 +33,7 @@ def follows(sample, cdf, *, sees: float, tests: int = 1, **arguments) -> None:
 
 
 def fits(observed, expected=None, *, sees: float, tests: int = 1) -> None:
-    """Pearson's chi-square test of counts; ``sees`` is w, and w^2 is the sum of (p' - p)^2 / p over the cells."""
+    """Pearson's chi-square test of counts; ``sees`` is the square root of the sum of (p' - p)^2 / p over the cells."""
     n, degrees = np.sum(observed), len(observed) - 1
     most = stats.chi2.isf(CHANCE / tests, degrees)
     far = optimize.brentq(lambda a: stats.ncx2.cdf(most, degrees, a) - CHANCE, 1e-3, 1e4)
@@ -41,7 +42,7 @@ def fits(observed, expected=None, *, sees: float, tests: int = 1) -> None:
 
 
 def has_rate(count: int, n: int, p: float, *, sees: float, tests: int = 1) -> None:
-    """Binomial test; detects a probability that differs by ``sees``, or a probability of 0 if 0 is nearer."""
+    """Binomial test of the probability p; detects a probability that is ``sees`` larger or smaller (at least 0)."""
     low, high = stats.binom.ppf([CHANCE / tests / 2, 1 - CHANCE / tests / 2], n, p)
     missed = stats.binom.cdf(high, n, p + sees), stats.binom.sf(low - 1, n, max(0, p - sees))
     _rare(max(missed), sees)
@@ -58,7 +59,7 @@ def is_at_most(count: int, n: int, p: float, *, sees: float, tests: int = 1) -> 
 def has_variance(squares: float, degrees: int, *, sees: float, tests: int = 1) -> None:
     """Test of a sum of squares of independent N(0, 1).
 
-    It detects a sum that is too large or too small by the factor 1 + ``sees``.
+    The test detects variances that are too large or too small by the factor 1 + ``sees``.
     """
     low, high = stats.chi2.ppf(CHANCE / tests / 2, degrees), stats.chi2.isf(CHANCE / tests / 2, degrees)
     missed = stats.chi2.cdf(high / (1 + sees), degrees), stats.chi2.sf(low * (1 + sees), degrees)
@@ -67,7 +68,7 @@ def has_variance(squares: float, degrees: int, *, sees: float, tests: int = 1) -
 
 
 def is_score(z, n: int, *, sees: float) -> None:
-    """Test that z is N(0, 1), for example sqrt(n) times a mean; detects an error of ``sees`` per draw."""
+    """Test that z is N(0, 1), for example sqrt(n) times a mean; detects an error of ``sees`` in this mean."""
     bound = stats.norm.isf(CHANCE / 2 / np.size(z))
     _enough((bound + stats.norm.isf(CHANCE)) / math.sqrt(n), sees)
     assert np.abs(z).max() < bound
@@ -92,7 +93,7 @@ def _rare(missed: float, sees: float) -> None:
 
 
 def game_exceeds(shift: float, claimed: float, trials: int, *, delta: float, confidence: float = 0.95) -> None:
-    """Check that a game has enough trials to exceed a claimed epsilon, except with probability `CHANCE`.
+    """Check that a game has enough trials: its bound exceeds the claimed epsilon, except with probability `CHANCE`.
 
     The game's scores are N(0, 1) and N(shift, 1). Its threshold is the middle between the two means, as in
     `nfa.audit.private_game.measure`.

@@ -1,6 +1,7 @@
-"""Independent oracles of the core: loops over single records and numbers, central differences, and torch.
+"""Independent oracles of networks and rules: loops over single records and numbers, central differences, and torch.
 
-Nothing here calls the formulas that it tests. The functions at the end only build inputs (fixtures, networks, batches).
+The oracles do not call the code that they test. The functions at the end only build inputs (fixtures, networks,
+batches).
 """
 
 import math
@@ -69,7 +70,7 @@ def loss_by_records(net, x, y):
 
 
 def rule_by_records(net, x, y, carry, m=None):
-    """The direction of any rule dz[l] = carry(l, dz, e, record) * phi'(z[l]), dz[L] = e, by loops."""
+    """The direction of a rule by loops, if dz[L] = e and dz[l] = carry(l, dz, e, record) * phi'(z[l])."""
     m = len(x) if m is None else m
     dW = [None] + [np.zeros(W.shape) for W in net.W[1:]]
     db = [None] + [np.zeros(b.shape) for b in net.b[1:]]
@@ -107,7 +108,7 @@ def dfa_by_records(net, x, y, B, g=None, m=None):
 
 
 def convolve(W, b, h, stride, pad):
-    """A convolution by its definition: for every output pixel the sum over channel, row and column of the kernel."""
+    """A convolution by its definition: for every output pixel, the sum over the kernel's channels, rows and columns."""
     above, below, left, right = pad
     m, c_in, H, width = h.shape
     c_out, _, k0, k1 = W.shape
@@ -130,13 +131,13 @@ def convolve(W, b, h, stride, pad):
 def central_difference(f, step=1e-5):
     """f'(0) from f(step) and f(-step).
 
-    In float64, if f has order 1, the error is about step^2 + 1e-16 / step = 1e-10.
+    In float64, if the values of f are about 1, the error is about step^2 + 1e-16 / step = 1e-10.
     """
     return (f(step) - f(-step)) / (2 * step)
 
 
 def moved(net, VW, Vb, s):
-    """A copy of net with its parameters moved by s along the direction (VW, Vb)."""
+    """A copy of net with the parameters W + s VW and b + s Vb."""
     twin = net.copy()
     for l in range(1, net.L + 1):
         twin.W[l] += s * VW[l]
@@ -170,7 +171,10 @@ def torch_affine(torch, map_, W, b, h):
 
 
 def torch_forward(torch, net, W, b, x, cut=False):
-    """z, phi(z) before pooling, and h, in torch. With ``cut``, no gradient passes from a layer to the layer below."""
+    """z, phi(z) before pooling, and h, in torch.
+
+    With ``cut``, autograd stops between each layer and the layer below.
+    """
     F = torch.nn.functional
     phi = {
         "tanh": torch.tanh,
@@ -218,7 +222,7 @@ def torch_bp(torch, net, x, y):
 
 
 def torch_dfa(torch, net, x, y, B, at="h"):
-    """DFA as autograd of the mean of <h_l, stopgrad(B_l e)> for each layer, and of <z_L, stopgrad(e)> at the top."""
+    """DFA by autograd of the mean of <h_l, stopgrad(B_l e)> in hidden layers, and of <z_L, stopgrad(e)> at the top."""
     W, b = torch_parameters(torch, net)
     z, a, h = torch_forward(torch, net, W, b, x, cut=True)
     e = torch.autograd.grad(torch_loss(torch, net, z[net.L], torch.as_tensor(y)), z[net.L], retain_graph=True)[0]
@@ -236,7 +240,7 @@ def torch_dfa(torch, net, x, y, B, at="h"):
 def assert_close(got, want, rtol=1e-12):
     """Assert that the arrays agree up to rtol times the largest entry of the wanted array.
 
-    Entries near 0 are sums with cancellation. So the tolerance does not depend on the single entry.
+    Entries near 0 are sums with cancellation, so the tolerance is the same for all entries.
     """
     got, want = np.asarray(got), np.asarray(want)
     assert got.shape == want.shape
@@ -281,7 +285,7 @@ def fix_a():
 
 
 def fix_a_raw_feedback():
-    """Fixture A's feedback before scaling: the fixture's B^2 into layer 1 and B^3 into layer 2."""
+    """Fixture A's feedback before scaling: the paper's B^2 into layer 1 and B^3 into layer 2."""
     return [
         np.array([[math.cos(l + 1 + 2 * i + 5 * k) for k in range(3)] for i in range(n)]) for l, n in ((1, 5), (2, 4))
     ]
@@ -312,7 +316,7 @@ def v11():
 def pooled_cnn(pool, *, seed=0, **settings):
     """A network with two convolutions on a 9 x 9 image and two dense layers.
 
-    The first convolution has overlapping pooling. Its windows leave out the last column.
+    The first convolution has overlapping pooling windows, which leave out the last column.
     """
     return network.Net(
         (2, 9, 9),
@@ -332,7 +336,7 @@ def residual_cnn(padding, *, seed=0, **settings):
 
     The first and the last convolution have stride 2.
     """
-    middle = 3 if padding == "same" else 1  # keeps the shape that the skip needs
+    middle = 3 if padding == "same" else 1  # so that the third convolution's input has the shape of h[1]
     return network.Net(
         (2, 7, 9),
         [

@@ -1,4 +1,4 @@
-"""Oracles of amplification by iteration: convex programs over transport plans, exact densities."""
+"""Oracles of privacy amplification by iteration: convex programs over transport plans, and exact densities."""
 
 import math
 
@@ -13,10 +13,10 @@ def grid_gaussian(mean, sigma, grid):
 
 
 def shifted_by_plans(mu, nu, cells, alpha):
-    """Lower and upper end of the shifted divergence of two laws on a line of cells, over all transport plans.
+    """Lower and upper bound of the shifted Rényi divergence of two laws on a line of cells, over all transport plans.
 
-    SLSQP optimises the plan. The lower end uses the duality gap. This gap is the possible gain of the linear program at
-    the solution.
+    SLSQP optimises the plan. The lower bound subtracts the duality gap, which is the gain that a linear program finds
+    at the solution.
     """
     k = len(mu)
     pairs = [(i, j) for i in np.flatnonzero(mu) for j in range(max(0, i - cells), min(k, i + cells + 1)) if nu[j] > 0]
@@ -48,7 +48,7 @@ def shifted_by_plans(mu, nu, cells, alpha):
 
 
 def shifted_by_frank_wolfe(mu, nu, cells, alpha, tolerance=1e-5):
-    """The shifted divergence by pairwise Frank-Wolfe steps, for laws with masses of very different magnitudes."""
+    """The shifted divergence by pairwise Frank-Wolfe iterations, for laws with masses of very different magnitudes."""
     k, moves = len(mu), np.arange(-cells, cells + 1)
     target = np.arange(k)[:, None] + moves
     inside = (target >= 0) & (target < k)
@@ -78,11 +78,11 @@ def shifted_by_frank_wolfe(mu, nu, cells, alpha, tolerance=1e-5):
 
 
 def affine_pass(C, n, t, s, sigma, order):
-    """Renyi divergence of the last iterates of two runs of an affine map, from the unrolled map.
+    """Rényi divergence of the last iterates of two runs of an affine map, from the explicit sum of all iterations.
 
-    The map is u -> C u + (s at step t, in one run) + noise.
+    Each step maps u to C u + noise. In one of the two runs, step t also adds s.
     """
-    moves = np.tril(np.ones((n, n)))  # [k, j]: the contribution of the noise of step j to iterate k
+    moves = np.tril(np.ones((n, n)))  # moves[k, j] is the factor of the noise of step j in iterate k
     for k in range(n):
         for j in range(k + 1):
             moves[k, j] = float(C) ** (k - j)
@@ -96,7 +96,8 @@ def least_squares_of_shifts(C, n, t, s):
     z = np.array([[-(C ** float(k - j)) if j <= k else 0.0 for j in range(m)] for k in range(m)])  # z = start + z @ a
     start = s * float(C) ** np.arange(m)
     scale = s / m
-    halves = np.zeros(m)  # an interior start: each noise takes half of the shift, and the last noise takes the rest
+    # an interior start: each a_t takes half of the remaining shift, and the last one takes the rest
+    halves = np.zeros(m)
     for k in range(m):
         halves[k] = (start[k] + z[k] @ halves) / (1 if k == m - 1 else 2)
     solution = optimize.minimize(
@@ -115,7 +116,7 @@ def least_squares_of_shifts(C, n, t, s):
 
 
 def densities_of_pass(steps, sigma, grid):
-    """Density of the last iterate on the grid, from start 0, of u -> step(u) + N(0, sigma^2) for each step in turn."""
+    """Density of the last iterate on the grid. It starts at 0, and each step maps u to step(u) + N(0, sigma^2)."""
     h = grid[1] - grid[0]
     p = np.exp(-((grid - steps[0](np.zeros(1))) ** 2) / (2 * sigma**2)) / math.sqrt(2 * math.pi) / sigma
     for step in steps[1:]:
@@ -125,5 +126,5 @@ def densities_of_pass(steps, sigma, grid):
 
 
 def renyi_on_grid(p, q, h, alpha):
-    """Renyi divergence of two densities on an even grid."""
+    """Rényi divergence of two densities on an even grid."""
     return math.log(h * float(np.exp(alpha * np.log(p) + (1 - alpha) * np.log(q)).sum())) / (alpha - 1)

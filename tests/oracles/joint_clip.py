@@ -1,6 +1,6 @@
-"""Oracles of the joint clip: every example's whole direction by loops or by autograd, then clipped.
+"""Oracles of the joint clip: every example's whole direction by loops or by autograd, with its norm clipped.
 
-Nothing here calls the code that it tests.
+The oracles do not call the code that they test.
 """
 
 import math
@@ -13,7 +13,7 @@ from tests.oracles.private_rules import clip_weight, entries, norm, spread, torc
 
 
 def shown(e, y, carries, t):
-    """The carried signal of an example: e, the signs of its larger entries times e's norm, or minus the label."""
+    """The signal of an example that the feedback projects: the error, a ternary error, or minus the label."""
     if carries == "label":
         return [-float(v) for v in y]
     if carries == "error":
@@ -51,12 +51,12 @@ def clipped_sum(directions, C, m):
 
 
 def joint_by_records(net, x, y, B, *, C, m, **how):
-    """The rule without noise, one record at a time."""
+    """The joint-clip rule without noise, one record at a time."""
     return clipped_sum((direction_of_record(net, x[i], y[i], B, **how) for i in range(len(x))), C, m)
 
 
 def torch_direction(torch, net, x, y, B, *, carries, t, at):
-    """One record's direction (x and y have one row) by autograd of <end of layer l, stopgrad(B_l c)> and of z_L e."""
+    """The direction of one record (one row of x and y) by autograd of <h_l or z_l, stopgrad(B_l c)> and of z_L e."""
     W, b = torch_parameters(torch, net)
     y = torch.as_tensor(y)
     z, a, h = torch_forward(torch, net, W, b, x, cut=True)
@@ -75,12 +75,12 @@ def torch_direction(torch, net, x, y, B, *, carries, t, at):
 
 
 def torch_joint(torch, net, x, y, B, *, C, m, **how):
-    """The rule without noise by autograd."""
+    """The joint-clip rule without noise, by autograd."""
     return clipped_sum((torch_direction(torch, net, x[i : i + 1], y[i : i + 1], B, **how) for i in range(len(x))), C, m)
 
 
 def torch_joint_hybrid(torch, net, x, y, B, *, C, m, ell):
-    """The hybrid without noise: autograd of each record's own surrogate, clipped as a whole."""
+    """The hybrid rule without noise: autograd of each record's surrogate loss, with all layers clipped together."""
     alone = (torch_hybrid(torch, net, x[i : i + 1], y[i : i + 1], B, ell=ell, m=1) for i in range(len(x)))
     return clipped_sum(alone, C, m)
 

@@ -1,7 +1,7 @@
-"""Scattering by kymatio, as installed and in float64.
+"""Oracle of scattering: kymatio as installed, and kymatio in float64.
 
 kymatio computes its filters in float32, and uses 3.1415 for pi. This module runs kymatio's code with float64 in place
-of float32, and multiplies the filters by the correct factor. It changes nothing else.
+of float32, and corrects the filters' factor. Everything else is kymatio's code.
 """
 
 import numpy as np
@@ -9,7 +9,7 @@ import pytest
 
 
 class _Double:
-    """NumPy with the double precision types under the names of the single precision types."""
+    """NumPy in which the names of the single precision types give the double precision types."""
 
     complex64, float32 = np.complex128, np.float64
 
@@ -18,14 +18,14 @@ class _Double:
 
 
 def as_installed(shape, J, L):
-    """The transform of images with this shape, as installed."""
+    """kymatio's transform of images with this shape, as installed."""
     why = "kymatio is not installed: pip install -e '.[peers]'"
     frontend = pytest.importorskip("kymatio.scattering2d.frontend.numpy_frontend", reason=why)
     return frontend.ScatteringNumPy2D(J=J, shape=shape, L=L)
 
 
 def in_double(shape, J, L):
-    """The transform with filters in float64."""
+    """kymatio's transform of images with this shape, with filters in float64."""
     transform = as_installed(shape, J, L)
     from kymatio.scattering2d import filter_bank
 

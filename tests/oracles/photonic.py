@@ -1,7 +1,7 @@
 """Oracles of the photonic rules: Algorithm 1 of Ohana et al. for one record and one number at a time, and autograd.
 
-We represent the affine maps of a network by wires. A wire is a product z[p] += W[w] h[q], with all arrays flattened. So
-the forward pass, the adjoint and the outer product are loops over the same list of wires.
+We represent the affine maps of a network by wires. A wire (p, w, q) means that z[p] contains the product W[w] h[q],
+with all arrays flattened. So the forward pass, the adjoint and the outer product are loops over one list of wires.
 """
 
 import math
@@ -18,7 +18,7 @@ from tests.oracles.core import PHI, output_record, times, torch_affine, torch_fo
 
 @cache
 def wires(map_):
-    """(p, w, q) for every product W[w] h[q] in z[p], and the index of the bias for every p."""
+    """The wires (p, w, q) of a map, and the index of the bias for every p."""
     if isinstance(map_, Dense):
         n_in = math.prod(map_.in_shape)
         return [(p, p * n_in + q, q) for p in range(map_.n_out) for q in range(n_in)], list(range(map_.n_out))
@@ -65,7 +65,7 @@ def transposed(net, l, dz):
 
 
 def add_outer(net, l, dz, h_in, one, m, dW, db):
-    """dW += dz h^T / m and db += dz one / m."""
+    """Add dz h^T / m to dW and dz one / m to db."""
     products, bias = wires(net.map[l])
     into_W, into_b = dW[l].reshape(-1), db[l]
     for p, w, q in products:
@@ -96,7 +96,7 @@ def reading(net, l, h):
 
 
 def pulled(net, l, z_l, v, at="h"):
-    """The vector v at h[l] (or z[l]), carried back to z[l]."""
+    """The gradient by z[l], if the gradient by h[l] (or z[l]) is v."""
     phi, dphi = PHI[net.phi[l].name]
     if net.pool[l] and at == "h":
         below = [0.0] * len(z_l)
@@ -139,7 +139,7 @@ def empty_direction(net):
 
 
 def pdfa_by_records(net, x, y, B, g, *, m, tau_B, tau_h_max, tau_h_min, t, clip_x, floor, top, bias):
-    """Lines 6 to 16 of Algorithm 1 with the given noise g[l][record]. The sum over records is divided by m."""
+    """Lines 6 to 16 of Algorithm 1 with the given noise g[l][record]. We divide the sum over records by m."""
     dW, db = empty_direction(net)
     bounds = {"tau_h_max": tau_h_max, "tau_h_min": tau_h_min, "floor": floor}
     for i in range(len(x)):
@@ -228,7 +228,7 @@ def _torch_input(torch, net, l, h, clip_x, bounds):
 
 
 def _torch_parameters_from(torch, net, W, b, dz, inputs, ones, m):
-    """Gradients of sum_l <z_l(inputs), stopgrad(dz_l)> / m, which is linear in W and b."""
+    """Gradients by W and b of sum_l <z_l(inputs), stopgrad(dz_l)> / m, which is linear in W and b."""
     surrogate = sum(
         (torch_affine(torch, net.map[l], W[l], b[l] * ones[l], inputs[l]) * dz[l].detach()).sum()
         for l in range(1, net.L + 1)
@@ -238,7 +238,7 @@ def _torch_parameters_from(torch, net, W, b, dz, inputs, ones, m):
 
 
 def torch_pdfa(torch, net, x, y, B, g, *, m, tau_B, tau_h_max, tau_h_min, t, clip_x, floor, top, bias):
-    """PDFA by autograd: phi' and pooling from <h_l, stopgrad(u_l)>, then the products from a second surrogate."""
+    """PDFA by autograd: dz from <h_l, stopgrad(u_l)>, then the directions from a second surrogate loss."""
     bounds = {"tau_h_max": tau_h_max, "tau_h_min": tau_h_min, "floor": floor}
     W, b = torch_parameters(torch, net)
     z, _, h = torch_forward(torch, net, W, b, x, cut=True)
@@ -260,7 +260,7 @@ def torch_pdfa(torch, net, x, y, B, g, *, m, tau_B, tau_h_max, tau_h_min, t, cli
 
 
 def torch_noisy_bp(torch, net, x, y, g, *, m, tau_e, tau_h_max, tau_h_min, clip_x, floor):
-    """Noisy BP by autograd: dz of every layer at once from <z_L, stopgrad(scale(e) + g)>."""
+    """Noisy BP by autograd: one backward pass from <z_L, stopgrad(scale(e) + g)> gives dz of every layer."""
     bounds = {"tau_h_max": tau_h_max, "tau_h_min": tau_h_min, "floor": floor}
     W, b = torch_parameters(torch, net)
     z, _, h = torch_forward(torch, net, W, b, x)
@@ -273,7 +273,7 @@ def torch_noisy_bp(torch, net, x, y, g, *, m, tau_e, tau_h_max, tau_h_min, clip_
 
 
 def torch_drtp(torch, net, x, y, B, *, m, at):
-    """DRTP by autograd of the mean of <end of layer l, -B_l y>, and at the top <z_L, stopgrad(e)>."""
+    """DRTP by autograd of the mean of <output of layer l, -B_l y>, and of <z_L, stopgrad(e)> at the top."""
     W, b = torch_parameters(torch, net)
     y = torch.as_tensor(y)
     z, a, h = torch_forward(torch, net, W, b, x, cut=True)

@@ -1,4 +1,4 @@
-"""Batches (u, dphi, h) for the tests of the photonic privacy analysis, and bounds that they satisfy."""
+"""Batches (u, dphi, h) for the tests of the photonic privacy analysis, and bounds that these batches satisfy."""
 
 import math
 
@@ -20,7 +20,7 @@ def F(shape, p, s):
 
 
 def v3():
-    """Vector V-3: three records, two units, two inputs. Under D', record 1 is replaced."""
+    """Vector V-3 of the ledger: three records, two units, two inputs. The neighbour D' replaces record 1."""
     u, dphi, h = (
         S((3, 2), 1, 0.5),
         0.6 + 0.4 * np.sin(2 + np.add.outer(2 * np.arange(3), 3 * np.arange(2))) ** 2,
@@ -32,13 +32,13 @@ def v3():
 
 
 def v7():
-    """Vector V-7: five records, two units, three inputs."""
+    """Vector V-7 of the ledger: five records, two units, three inputs."""
     dphi = 0.6 + 0.4 * np.sin(5 + np.add.outer(2 * np.arange(5), 3 * np.arange(2))) ** 2
     return F((5, 2), 3, 0.5), dphi, F((5, 3), 4, 0.6)
 
 
 def flat(h):
-    """A batch of one unit without signal, phi' = 1."""
+    """A batch of one unit with u = 0 and phi' = 1, for these inputs."""
     h = np.array(h, float)
     return np.zeros((len(h), 1)), np.ones((len(h), 1)), h
 
@@ -51,13 +51,16 @@ def relabelled(batch, record):
 
 
 def clips(r, **others):
-    """Clips such that entries of h are within a ratio of sqrt(r) and phi' = 1, except for the named clips."""
+    """Clips for which the entries of h differ by at most the factor sqrt(r), and phi' = 1.
+
+    ``others`` replaces or adds clips.
+    """
     ends = {"gamma_min": 1.0, "gamma_max": 1.0, "tau_h_min": 1 / math.sqrt(r), "tau_h_max": 1.0, "tau_B": 1.0}
     return Clips(**ends | others)
 
 
 def bounds(r, *, m, sigma, **others):
-    """The arguments of a bound under these clips."""
+    """The arguments of a bound with the clips of `clips`."""
     return {"m": m, "sigma": sigma, "clips": clips(r, **others)}
 
 
@@ -85,14 +88,15 @@ def random_neighbours(rng, *, corners=None):
 
     D = errors(m), within(gamma_min, gamma_max, (m, n_l)), within(tau_h_min, tau_h_max, (m, 1))
     new = errors(1), within(gamma_min, gamma_max, (1, n_l)), within(tau_h_min, tau_h_max, (1, 1))
-    if rng.random() < 0.3:  # the largest change of one record: between the ends of its range, with the opposite error
+    # the largest change of one record: from one end of its range to the other end, with the opposite error
+    if rng.random() < 0.3:
         ends = (gamma_max, tau_h_max), (gamma_min, tau_h_min)
         (old_g, old_h), (new_g, new_h) = ends if rng.random() < 0.5 else ends[::-1]
         D[1][0], D[2][0] = old_g, old_h
         new = -D[0][:1], np.full((1, n_l), new_g), np.full((1, 1), new_h)
     D2 = tuple(np.concatenate([first, part[1:]]) for first, part in zip(new, D, strict=True))
     alpha = 1 + 10 ** rng.uniform(-2, 3)
-    if rng.random() < 0.5:  # near the order at which the worst column becomes infinite
+    if rng.random() < 0.5:  # near the Rényi order at which the divergence of the worst column becomes infinite
         alpha = 1 + m / (r - 1) * rng.uniform(0.3, 1)
     sigma = 10 ** rng.uniform(-2, 2)
     kept = Clips(gamma_min=gamma_min, gamma_max=gamma_max, tau_h_min=tau_h_min, tau_h_max=tau_h_max, tau_B=tau_B)

@@ -1,6 +1,7 @@
 """Oracles of Lee & Kifer's private rules: their algorithms for one record and one number at a time, and autograd.
 
-The loops use `tests.oracles.photonic`, where a network is a list of wires. Nothing here calls the code that it tests.
+The loops use `tests.oracles.photonic`, which represents a network by a list of wires (products). The oracles do not
+call the code that they test.
 """
 
 import math
@@ -20,12 +21,12 @@ def entries(direction):
 
 
 def norm(*arrays):
-    """The norm of several arrays as one vector, with a sum without cancellation."""
+    """The norm of several arrays as one vector, with an exactly rounded sum."""
     return math.sqrt(math.fsum(float(v) ** 2 for a in arrays for v in np.ravel(a)))
 
 
 def clip_weight(size, c):
-    """The factor that clips a vector of this norm to c."""
+    """The factor that clips a vector of norm ``size`` to c."""
     return min(1.0, c / size) if size else 1.0
 
 
@@ -33,7 +34,7 @@ def clip_weight(size, c):
 
 
 def dp_sgd_by_records(net, x, y, *, C, m, clip):
-    """DP-SGD by loops: clip each record's gradient as a whole or layer by layer, and add the clipped gradients."""
+    """DP-SGD by loops: clip each record's gradient as a whole or for each layer, and add the clipped gradients."""
     total = empty_direction(net)
     for i in range(len(x)):
         dW, db = gradient_of_record(net, x[i], y[i])
@@ -61,7 +62,7 @@ def gradient_of_record(net, x, y):
 
 
 def spread(net, l, dz, back):
-    """Carry dz through W^l to all inputs of layer l."""
+    """Multiply dz by the transpose of W^l, and add the result to all inputs of layer l in ``back``."""
     for j in [l - 1, *([net.skip[l]] if l in net.skip else [])]:
         back[j] = [a + b for a, b in zip(back[j], transposed(net, l, dz), strict=True)]
 
@@ -85,7 +86,7 @@ def dp_dfa_by_records(net, x, y, B, *, m, tau_e, tau_h, at="h", top="error", bet
 
 
 def dp_hybrid_by_records(net, x, y, B, *, m, tau, tau_e, tau_h, ell):
-    """DP-DFA's terms above layer ell, and each record's clipped gradients by W and by b below; tau_h is a list."""
+    """DP-DFA's terms above layer ell, and clipped gradients of each record by W and by b below; tau_h is a list."""
     dW, db = empty_direction(net)
     for i in range(len(x)):
         z, h = forward_any(net, x[i])
@@ -123,7 +124,7 @@ def torch_gradients(torch, net, x, y):
 
 
 def torch_hybrid(torch, net, x, y, B, *, ell, m, tau_e=math.inf):
-    """The hybrid as autograd of one surrogate: <h_l, stopgrad(B_l e)> above ell, without paths between these layers."""
+    """The hybrid rule by autograd of a surrogate loss, with <h_l, stopgrad(B_l e)> for each layer above ell."""
     phi = {"tanh": torch.tanh, "sigmoid": torch.sigmoid, "relu": torch.relu, "gelu": torch.nn.functional.gelu}
     phi["identity"] = lambda t: t
     W, b = torch_parameters(torch, net)
@@ -153,7 +154,7 @@ def torch_hybrid(torch, net, x, y, B, *, ell, m, tau_e=math.inf):
 def fix_b():
     """Fixture B: a convolution with 2 x 2 max pooling and two dense layers, with B[2] of spectral norm 0.9.
 
-    It uses no random numbers.
+    The fixture uses no random numbers.
     """
     net = network.Net(
         (1, 6, 6),

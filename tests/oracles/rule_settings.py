@@ -1,13 +1,13 @@
-"""Values for the settings of any rule, by their names or, for a new name, by the rule's description of it.
+"""Values for the settings of any rule, by their names or, for unknown names, by the rule's description.
 
-With these values, every test over all rules also tests a new rule, without a change to the test.
+With these values, every test over all rules also tests a rule that you add, without a change to the test.
 """
 
 import re
 
 from nfa.rules.spec import RuleSpec
 
-# Values by the kind of a setting: a clipping bound, another positive number, a number that may be 0, a count.
+# The form of a setting, by its description: a clipping bound, another positive number, a number that may be 0, a count.
 FORMS = {
     r"float > 0, (?:l2 )?bound": "bound",
     r"float > 0": "positive",
@@ -17,7 +17,7 @@ FORMS = {
 
 
 def values(rule: RuleSpec, known: dict, **forms) -> dict:
-    """The arguments of a rule: those in `known` that it takes by name, and a value for each other needed setting.
+    """The arguments of a rule: those in `known` that the rule accepts, and a value for each other needed setting.
 
     Values that a run gives by default, such as m, must be in `known`.
 

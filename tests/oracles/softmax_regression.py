@@ -1,6 +1,6 @@
-"""Oracles of softmax regression under noise: its gradient by loops, and the law of a perturbed objective's minimiser.
+"""Oracles of noisy softmax regression: its gradient by loops, and the law of the minimiser of a noisy objective.
 
-Nothing here calls the code that it tests.
+The oracles do not call the code that they test.
 """
 
 import math
@@ -9,7 +9,7 @@ import numpy as np
 
 
 def joined(x, R, bias=True):
-    """Each record with an additional entry 1, clipped to norm R, by loops; zeros if an entry is not finite."""
+    """Each record with an additional entry 1, clipped to norm R, by loops; a record that is not finite gives zeros."""
     rows = [[float(v) for v in np.ravel(record)] + [1.0] * bias for record in x]
     found = []
     for row in rows:
@@ -20,7 +20,7 @@ def joined(x, R, bias=True):
 
 
 def gradient(theta, rows, y, *, m, lam, linear=None):
-    """The gradient (K, d) of the mean loss with its ridge and linear terms, one record and one number at a time."""
+    """The gradient (K, d) of the mean loss plus ridge and linear terms, one record and one number at a time."""
     K, d = np.shape(theta)
     terms = [[[] for _ in range(d)] for _ in range(K)]
     for row, target in zip(rows, y, strict=True):
@@ -35,7 +35,7 @@ def gradient(theta, rows, y, *, m, lam, linear=None):
 
 
 class Perturbed:
-    """The minimisers of a few records' objective for many values of its noise, and their density.
+    """The minimisers of the noisy objective of a few records for many values of the noise, and their density.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Perturbed:
     Notes
     -----
     The coordinates T (points, K - 1, d) are those of theta in an orthonormal basis of the space orthogonal to
-    (1, ..., 1). Along (1, ..., 1), theta is noise divided by lam, for any records.
+    (1, ..., 1). Along (1, ..., 1), theta equals the noise divided by lam, for any records.
     """
 
     def __init__(self, x, labels, *, K, m, lam, sigma):
@@ -75,7 +75,7 @@ class Perturbed:
         return H / self.m + self.lam * np.eye(self.q)
 
     def solve(self, eta):
-        """The minimisers for this noise (points, K - 1, d), by Newton's method with scaled-down steps."""
+        """The minimisers for this noise (points, K - 1, d), by damped Newton iterations."""
         found, open_, T = np.empty_like(eta), np.arange(len(eta)), np.zeros_like(eta)
         for _ in range(200):
             g = eta[open_] - self.noise(T)  # the gradient
@@ -99,23 +99,23 @@ class Perturbed:
     def log_density(self, T):
         """The log density (points,) of the minimiser at T, up to a term that is the same for all data sets.
 
-        It is computed by change of variables.
+        The change of variables from the noise to T gives this density.
         """
         quadratic = np.square(self.noise(T)).sum(axis=(1, 2)) / (2 * self.sigma**2)
         return np.linalg.slogdet(self.curvature(T))[1] - quadratic
 
 
 def losses(one, other, normals):
-    """log(density under one / density under other).
+    """log(density for the data set ``one`` / density for the data set ``other``).
 
-    ``normals`` (points, q) are the noise of one, divided by its std.
+    ``normals`` (points, q) are the noise for ``one``, divided by its std.
     """
     T = one.solve(one.sigma * normals.reshape(len(normals), one.K - 1, -1))
     return one.log_density(T) - other.log_density(T)
 
 
 def grid(q, *, reach=7.5, points=None):
-    """Points of R^q, q = 1 or 2, and the weights of a standard normal at them."""
+    """Points of R^q, for q = 1 or 2, and the weights of a standard normal law at these points."""
     line = np.linspace(-reach, reach, points or (2001 if q == 1 else 121))
     weight = np.exp(-(line**2) / 2) / math.sqrt(2 * math.pi) * (line[1] - line[0])
     if q == 1:

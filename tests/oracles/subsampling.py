@@ -1,4 +1,4 @@
-"""Oracles of subsampling: the bounds at sixty digits, and exact sums over all batches."""
+"""Oracles of subsampling: the bounds with sixty digits, and exact sums over all batches."""
 
 import itertools
 import math
@@ -10,7 +10,7 @@ from nfa.privacy.divergences import renyi
 
 
 def mp_moment(j, z):
-    """B(j) as the alternating sum, with so many digits that cancellation does not matter."""
+    """B(j) as an alternating sum, with so many digits that cancellation has no effect."""
     with mp.workdps(100 + int(j * (1 + max(0, mp.log10(z))))):
         powers = (mp.exp(mp.mpf(i * (i - 1)) / (2 * mp.mpf(z) ** 2)) for i in range(j + 1))
         return +mp.fsum((-1) ** (j - i) * mp.binomial(j, i) * x for i, x in enumerate(powers))
@@ -22,7 +22,7 @@ def mp_second(e2, e_inf=mp.inf):
 
 
 def mp_thm9(alpha, q, curve, e_inf=mp.inf):
-    """Lemma 3 of lee2020 with the exponent l; `curve` maps an integer order to an mpf."""
+    """Lemma 3 of lee2020 with the exponent l; `curve` maps an integer Rényi order to an mpf (a number of mpmath)."""
     q = mp.mpf(q)
     total = 1 + q**2 * mp.binomial(alpha, 2) * mp_second(curve(2), e_inf)
     for l in range(3, alpha + 1):
@@ -60,7 +60,7 @@ def mp_poisson_general(alpha, q, curve):
 
 
 def mp_quad_poisson(alpha, q, z):
-    """The definition: E_Q[(P/Q)^alpha] for P = (1 - q) N(0, 1) + q N(1/z, 1), Q = N(0, 1), by quadrature."""
+    """E_Q[(P/Q)^alpha] by quadrature, for P = (1 - q) N(0, 1) + q N(1/z, 1) and Q = N(0, 1)."""
     q, z, alpha = mp.mpf(q), mp.mpf(z), mp.mpf(alpha)
     top = alpha / z
 
@@ -75,7 +75,7 @@ def mp_quad_poisson(alpha, q, z):
 
 
 def random_mechanism(rng, inputs, outcomes, sharpness):
-    """A law over the outcomes for every set of records in `inputs`."""
+    """A mechanism: a random law over the outcomes for every set of records in `inputs`."""
     weights = rng.normal(size=outcomes)
     return {batch: _softmax(sharpness * rng.normal(size=outcomes) + 0.5 * len(batch) * weights) for batch in inputs}
 
@@ -86,7 +86,7 @@ def _softmax(logits):
 
 
 def fixed_batches(n, m):
-    """Batches of m of the records 0 .. n - 1, and the batches with n in place of n - 1, as sorted tuples."""
+    """Batches of m of the records 0 .. n - 1, and the batches with record n in place of n - 1, as sorted tuples."""
     own = list(itertools.combinations(range(n), m))
     other = [tuple(sorted(n if i == n - 1 else i for i in batch)) for batch in own]
     return own, other
@@ -105,9 +105,9 @@ def law_poisson(mechanism, records, q):
 
 
 def worst_pairs(mechanism, neighbours, orders):
-    """The largest divergence over neighbouring batches in both orders, for each alpha.
+    """{alpha: largest divergence over all ordered pairs of neighbouring batches}, for the Rényi orders alpha.
 
-    The key inf has the largest log ratio.
+    The entry at inf is the largest log ratio.
     """
     pairs = [(a, b) for a in mechanism for b in mechanism if neighbours(a, b)]
     return {

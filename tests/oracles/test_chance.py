@@ -1,4 +1,4 @@
-"""The tests of samples: we set a probability large enough to count errors, and both errors are as rare as stated."""
+"""Tests of the statistical tests in `chance`. False alarms and missed errors are as rare as stated."""
 
 import math
 import re
@@ -14,7 +14,7 @@ RUNS = 400
 
 
 def right_and_wrong(kind, r):
-    """A call on correct draws, and a call on draws with the error that the test should detect."""
+    """A call of a statistical test on correct samples, and a call on samples with the error that it should detect."""
     g = r.standard_normal(900)
     if kind == "law":
         sees = stats.kstwo.isf(0.02, 900) + math.sqrt(-math.log(0.02) / 1800)
@@ -43,9 +43,10 @@ def right_and_wrong(kind, r):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["law", "counts", "rate", "at most", "variance", "score", "correlation"])
 def test_both_errors_are_rare(monkeypatch, kind):
-    """Each error has a probability of at most 2 %.
+    """False alarms and missed errors have probabilities of at most 2 %, if we set CHANCE to 2 %.
 
-    So more than 24 of 400 runs fail or pass wrongly only once in 10^6.
+    We use 2 %, so that we can count these errors. More than 24 false alarms (or missed errors) in 400 runs occur with
+    probability 1e-6.
     """
     monkeypatch.setattr(chance, "CHANCE", 0.02)
     most = int(stats.binom.isf(1e-6, RUNS, 0.02))

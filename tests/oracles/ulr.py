@@ -1,7 +1,7 @@
-"""Oracles of the forward-learning rules: given noise, quadrature through the rule, full passes, single records.
+"""Oracles of the forward-learning rules: given noise, quadrature, full passes, and loops over single records.
 
-We pass the nodes of a quadrature to a rule as its noise, one node for each example. The rule then returns every
-possible value of its estimate. The quadrature's weights give exact moments of the rule itself, without its formulas.
+We pass the nodes of a quadrature to a rule as its noise, one node for each example. The rule then returns its estimate
+at every node. With the weights of the quadrature, we get exact moments of the rule without using its formulas.
 """
 
 import itertools
@@ -22,7 +22,7 @@ class Given:
         self.arrays = list(arrays)
 
     def standard_normal(self, shape, dtype=float):
-        """The next array."""
+        """The next given array."""
         array = self.arrays.pop(0)
         assert array.shape == tuple(shape), (array.shape, shape)
         return array.astype(dtype)
@@ -36,7 +36,7 @@ def hermite(n, d):
 
 
 def moments(values, weights):
-    """Mean and covariance of rows with weights."""
+    """Weighted mean and covariance of the rows of ``values``."""
     mean = weights @ values
     return mean, (values - mean).T @ (weights[:, None] * (values - mean))
 
@@ -45,24 +45,24 @@ def moments(values, weights):
 
 
 def loss_of(value, name="given"):
-    """A loss defined only by its value, which is enough for a forward rule."""
+    """A loss without a derivative, which is enough for a forward rule."""
     return Loss(name, lambda z: z, value, None)
 
 
 def one_layer(v, loss, n_in=1):
-    """A net of one layer with pre-activation v for the input 0."""
+    """A network of one layer with pre-activation v for the input 0."""
     net = Net((n_in,), [(Dense(len(v)),)], loss=loss, rng=np.random.default_rng(0))
     net.W[1][:], net.b[1][:] = 0, v
     return net
 
 
 def given_losses(n_in, n_out):
-    """A net of one layer in which the target gives the loss for any noise: y = (loss, 0, ...)."""
+    """A network of one layer whose loss does not depend on the noise: the target is y = (loss, 0, ...)."""
     return Net((n_in,), [(Dense(n_out),)], loss=loss_of(lambda z, y: y.sum(axis=1)), rng=np.random.default_rng(0))
 
 
 def linear(n_in, n_out, loss=None):
-    """A net of one layer. By default, its loss is the squared distance of the first output from 1."""
+    """A network of one layer. By default, its loss is the squared distance of the first output from 1."""
     loss = loss or loss_of(lambda z, y: (z[:, 0] - 1) ** 2)
     return Net((n_in,), [(Dense(n_out),)], loss=loss, rng=np.random.default_rng(2))
 
@@ -85,7 +85,7 @@ class Shifted:
 
 
 def loss_with_noise(net, l, x, y, zeta):
-    """The losses (m,) of a pass through the whole net with zeta added at layer l."""
+    """The losses (m,) of a pass through the whole network with zeta added at layer l."""
     twin = net.copy()
     twin.map = list(net.map)
     twin.map[l] = Shifted(net.map[l], zeta)
@@ -93,7 +93,7 @@ def loss_with_noise(net, l, x, y, zeta):
 
 
 def proxy_by_records(net, l, x, y, u, sigma, *, baseline=False, antithetic=False):
-    """Lines 203 and 204 of the algorithm for one draw u[k, i] and one record at a time, with full passes."""
+    """Lines 203 and 204 of the algorithm, with a full pass for each noise vector u[k, i] and each record."""
     total = np.zeros(u.shape[1:])
     for k, i in np.ndindex(u.shape[:2]):
         one = x[i : i + 1], y[i : i + 1]
@@ -108,7 +108,7 @@ def proxy_by_records(net, l, x, y, u, sigma, *, baseline=False, antithetic=False
 
 
 def estimates(net, x, y, u, sigma, **how):
-    """The estimates of every record, as a list of (dW, db), for the draws u[l] (K, m, n_l) and one sigma per layer."""
+    """The estimates of every record, as a list of (dW, db), for the noise u[l] (K, m, n_l) and one sigma per layer."""
     _, h = forward(net, x)
     dz = [None] + [proxy_by_records(net, l, x, y, u[l], sigma[l], **how) for l in range(1, net.L + 1)]
     found = []
@@ -121,7 +121,7 @@ def estimates(net, x, y, u, sigma, **how):
 def add_clipped(net, found, C, m, joint):
     """The sum over records of their clipped estimates, divided by m.
 
-    The clip applies to all layers together, or to each layer.
+    If ``joint``, the clip applies to all layers together. Otherwise it applies to each layer.
     """
     total = [None] + [np.zeros_like(W) for W in net.W[1:]], [None] + [np.zeros_like(b) for b in net.b[1:]]
     for dW, db in found:
@@ -133,7 +133,7 @@ def add_clipped(net, found, C, m, joint):
 
 
 def draws(net, K, m, seed=0):
-    """Standard normals for every layer. ``Given(*u[:0:-1])`` returns them from the top down."""
+    """Standard normals u[l] for every layer. ``Given(*u[:0:-1])`` returns them from the top layer down."""
     rng = np.random.default_rng(seed)
     return [None] + [rng.standard_normal((K, m, *net.shape_z[l])) for l in range(1, net.L + 1)]
 
@@ -142,7 +142,10 @@ def draws(net, K, m, seed=0):
 
 
 def jacobian(map_, W, b, h):
-    """The Jacobian (n_l, parameters) of one record's z by W and b, column by column, because z is affine in them."""
+    """The Jacobian (n_l, parameters) of one record's z by W and b.
+
+    We compute each column exactly, because z is affine.
+    """
     at = np.zeros(W.size + b.size)
 
     def z(theta):
@@ -169,7 +172,7 @@ def covariance(net, l, h_in, weight):
 
 
 def accepted_subsets(N, q, N_B):
-    """Every set of at least N_B of N records, with its probability after rejection of smaller sets."""
+    """Every set of at least N_B of N records, with its probability if smaller sets are rejected."""
     sets = [s for k in range(N_B, N + 1) for s in itertools.combinations(range(N), k)]
     p = np.array([math.prod(q if i in s else 1 - q for i in range(N)) for s in sets])
     return sets, p / p.sum(), p.sum()

@@ -1,4 +1,4 @@
-"""The accountant: the captions of lee2020, dp-accounting end to end, refusals, and the noise for a target epsilon."""
+"""Tests of the accountant: captions of lee2020, dp-accounting, refusals, and the noise for a target epsilon."""
 
 import dataclasses
 import itertools
@@ -39,7 +39,7 @@ def release(z=1.0, *, sampling="none", q=None, adjacency="replace-one", law="gau
 
 
 def spend(m, steps=1, **settings):
-    """`epsilon` of one mechanism as the papers count it, without the warning about the end of the grid."""
+    """`epsilon` of one mechanism by the papers' conversion, without the warning about the end of the grid."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", rdp.OrderAtGridEnd)
         return epsilon([(m, steps)], **{"delta": DELTA, "conversion": "mironov2017"} | settings)
@@ -47,7 +47,8 @@ def spend(m, steps=1, **settings):
 
 # --- lee2020: Figures 2 and 4
 
-# (batch, S, sigma, epochs) -> at n = 60,000: thm27, Lemma 3, Poisson (V8); at n = 50,000 (V9); 60 digits
+# (batch, S, sigma, epochs), then epsilons with 60 digits: thm27, Lemma 3 and Poisson at n = 60,000 (V8); at n = 50,000
+# (V9)
 CNN, FC = (512, 3), (128, 2)
 ORACLES = [
     (*CNN, 0.01, 50, 4.43868243865, 4.47741380276, 2.13718981104, 4.87762018314),
@@ -75,7 +76,7 @@ ORACLES = [
     (*FC, 0.05, 250, 2.35836964818, 2.40348422442, 1.1516708649, 2.59640803886),
     (*FC, 0.05, 300, 2.59537922342, 2.63909437369, 1.26410754958, 2.85984685852),
 ]
-# The experiment's file has the printed values. Here, a row is (batch, S, sigma, epochs, printed, and the values above).
+# The experiment's file has the printed values. A row of TABLE is (batch, S, sigma, epochs, printed, values of ORACLES).
 SETTINGS = {(caption["net"], float(caption["sigma"])): caption for caption in CAPTIONS}
 
 
@@ -88,7 +89,7 @@ TABLE = [(m, S, sigma, epochs, printed(m, sigma, epochs), *values) for m, S, sig
 
 
 def captioned(n, m, S, sigma, epochs, **settings):
-    """The paper's procedure: sensitivity S / m of the average, floor(n / m) steps per epoch, Lemma 2's conversion."""
+    """Epsilon by the paper's procedure: sensitivity S / m, floor(n / m) steps per epoch, Lemma 2's conversion."""
     mechanism = Mechanism(
         law="gaussian",
         sensitivity=S / m,
@@ -121,7 +122,8 @@ def test_23_of_24_captions_are_cut_and_the_24th_is_a_misprint():
     assert misprints == [(*FC, 0.01, 100, 13.75)]
     assert math.floor(ours[13] * 100) / 100 == 13.78
     assert sum(round(eps * 100) == round(row[4] * 100) for row, eps in zip(TABLE, ours, strict=True)) == 13
-    # E6: the number of epochs that would print 13.75, on the line of slope 4.0145242 per 50 epochs at alpha = 3
+    # E6: the printed epsilon 13.75 belongs to 99.5577 epochs, because epsilon grows by 4.0145242 per 50 epochs at alpha
+    # = 3
     slope = (ours[14] - ours[12]) / 100
     assert slope * 50 == pytest.approx(4.0145242, rel=1e-7)
     assert 100 - (ours[13] - 13.75) / slope == pytest.approx(99.5577, abs=1e-4)
@@ -145,7 +147,7 @@ def test_other_readings_of_the_captions_hit_less():
 @pytest.mark.verifies("lee2020:acct")
 @pytest.mark.parametrize(
     "m, S, sigma, values",
-    [  # values of E4: a clip of 3 (or 2) per example has twice the replace-one sensitivity
+    [  # values of E4: with a clip of 3 (or 2) per example, the replace-one sensitivity is 6 (or 4)
         (512, 6, 0.01, [11.0212, 16.2860, 21.5508, 24.9644]),
         (512, 6, 0.03, [2.7145, 3.9122, 4.8586, 5.7105]),
         (512, 6, 0.05, [1.5512, 2.2163, 2.7376, 3.1869]),
@@ -180,7 +182,7 @@ def test_conversions_of_one_caption(sampling, conversion, value, order):
 @pytest.mark.verifies("mironov2019:thm11", "lee2020:fn1", "dpulr2024:L249")
 @pytest.mark.parametrize(
     "batch, steps, z, exact, order, closed, epochs",
-    [  # E9 of dpulr2024: delta = 1e-5, n = 60,000; its exact values use a coarser grid of orders
+    [  # E9 of dpulr2024: delta = 1e-5, n = 60,000; these values use a coarser grid of orders
         (64, 23438, 4, 0.145776, 96, 0.542286, 5.67959),
         (64, 23438, 8, 0.067974, 192, 0.214243, 2.55993),
         (200, 7500, 4, 0.270042, 53, 0.817492, 5.67959),
@@ -193,7 +195,7 @@ def test_which_accountant_goes_with_which_batches(batch, steps, z, exact, order,
     at_order = spend(m, steps, orders=[order], conversion="canonne2020").epsilon
     assert at_order == pytest.approx(exact, rel=1e-5)
     assert spend(m, steps, conversion="canonne2020").epsilon <= at_order
-    fine = 1 + np.geomspace(1, 1000, 100_000)  # the conditions allow no order beyond the best one
+    fine = 1 + np.geomspace(1, 1000, 100_000)  # no order beyond the best order satisfies the conditions
     assert spend(m, steps, bound="mironov2019:thm11", orders=fine).epsilon == pytest.approx(closed, rel=1e-4)
     shuffled = release(z, sampling="epoch-partition", q=batch / 60000)
     g = spend(shuffled, steps, steps_per_epoch=-(-60000 // batch))
@@ -247,9 +249,10 @@ def test_agrees_with_dp_accounting_end_to_end():
 @pytest.mark.verifies("lee2020:def1")
 @pytest.mark.slow
 def test_tight_numbers_beside_renyi():
-    """The tight epsilons of E9's Poisson rows are below the Renyi epsilons. A second method computes them.
+    """The tight epsilons of E9's Poisson rows are below the Rényi epsilons.
 
-    For shuffled epochs, this method is the exact delta of 25 releases.
+    Another method gives the same tight epsilons. For shuffled epochs, the other method is the exact delta of 25
+    releases.
     """
     for batch, steps, z, value in ((64, 23438, 4, 0.13086), (500, 3000, 4, 0.40350), (200, 7500, 8, 0.11281)):
         m = release(z, sampling="poisson", q=batch / 60000, adjacency="add-remove")
@@ -279,7 +282,7 @@ def test_tight_says_why_there_is_no_number():
 def test_a_curve_of_ones_own_need_not_be_hashable():
     """A user's own curve need not be hashable: a dataclass that compares by value has no hash.
 
-    Its Renyi curve is counted like any other curve.
+    The accountant uses its Rényi curve like any other curve.
     """
 
     @dataclasses.dataclass
@@ -296,9 +299,9 @@ def test_a_curve_of_ones_own_need_not_be_hashable():
 
 
 def test_where_privacy_losses_add_nothing_the_number_is_by_renyi():
-    """If privacy losses do not improve the result, the smallest epsilon is by Renyi divergences.
+    """If privacy losses do not give a smaller epsilon, the smallest epsilon is that of Rényi divergences.
 
-    This is so if the exponential of a step's loss exceeds the floats, or if epsilon is too small for a gain.
+    This happens if the exponential of a step's loss exceeds the floats, or if epsilon is very small.
     """
     loud = release(0.0101, sampling="poisson", q=4.45e-6, adjacency="add-remove")
     with pytest.raises(Unresolved, match="rounding errors are too large"):
@@ -315,9 +318,9 @@ def test_where_privacy_losses_add_nothing_the_number_is_by_renyi():
 
 
 def test_the_smallest_number_is_that_of_one_of_the_accountants():
-    """The smallest epsilon is that of one accountant. The setting decides which accountant this is.
+    """The smallest epsilon equals that of one of the accountants. Different settings have different best accountants.
 
-    If a bound, a conversion or orders are named, the epsilon is by Renyi divergences.
+    If the caller names a bound, a conversion or orders, nfa uses Rényi divergences.
     """
     won = set()
     for m, steps, delta in (
@@ -345,7 +348,7 @@ def test_the_smallest_number_is_that_of_one_of_the_accountants():
         epsilon([(m, 1)], delta=delta, accountant="moments")
 
 
-# --- the content of a result
+# --- the entries of a result
 
 
 @pytest.mark.verifies("lee2020:adjacency", "lee2020:compose")
@@ -392,7 +395,7 @@ def test_different_steps_add_up_at_each_order():
 def test_the_default_grid_of_a_gaussian_loses_next_to_nothing():
     """With the default grid, a Gaussian's epsilon exceeds the minimum over all real orders by at most a relative 2e-4.
 
-    The minimum is rho + 2 sqrt(rho log(1/delta)).
+    This minimum is rho + 2 sqrt(rho log(1/delta)).
     """
     for z, steps in itertools.product((0.2, 1, 5, 40, 900), (1, 30, 2000)):
         rho = steps / (2 * z * z)
@@ -401,7 +404,7 @@ def test_the_default_grid_of_a_gaussian_loses_next_to_nothing():
 
 
 def test_laplace_noise_is_at_most_pure_privacy():
-    z = 3 * math.sqrt(2)  # noise of scale 3 at sensitivity 1
+    z = 3 * math.sqrt(2)  # Laplace noise of scale 3 at sensitivity 1
     assert spend(release(z, law="laplace"), 2).epsilon == pytest.approx(2 / 3, rel=1e-4)
     assert spend(release(z, law="laplace"), 2).bound == "berthier2019:prop2.1"
     batch = release(2 * math.sqrt(2), law="laplace", sampling="without-replacement", q=0.1)
@@ -418,13 +421,14 @@ def test_a_shuffled_epoch_costs_one_release():
         g = spend(m, steps)
         assert (g.steps, g.uses) == (steps, uses)
         assert g.epsilon == spend(full, uses).epsilon
-    # m = 256 of 60,000 gives 234 whole batches, or 235 with the smaller one; the rate does not decide between them
+    # m = 256 of 60,000 gives 234 full batches, or 235 batches with the smaller last batch. The sampling rate q is the
+    # same in both cases.
     odd = release(2.0, sampling="epoch-partition", q=256 / 60000)
     assert spend(odd, 15 * 234).uses == 15
     assert (spend(odd, 15 * 235).uses, spend(odd, 15 * 235, steps_per_epoch=235).uses) == (16, 15)
     assert spend(release(2.0, sampling="epoch-partition", q=1.0), 5).uses == 5
     assert spend(release(2.0, sampling="epoch-partition", adjacency="replace-label"), 100).uses == 1
-    for n, m_ in itertools.product((93, 186, 60000), (1, 2, 7)):  # n // m from a rounded rate
+    for n, m_ in itertools.product((93, 186, 60000), (1, 2, 7)):  # the accountant must find n // m from a rounded rate
         assert spend(release(2.0, sampling="epoch-partition", q=m_ / n), n // m_).uses == 1
 
 
@@ -434,7 +438,7 @@ def test_no_law_of_a_shuffled_epoch_exceeds_one_release(trials):
     """The divergence of a shuffled epoch is at most that of one release.
 
     The epochs have four records in two batches of two, and the second release depends on the first. We test all 24
-    orders.
+    orders of the records.
     """
     rng, outcomes = np.random.default_rng(13), 3
     batches = [b for b in itertools.combinations(range(5), 2) if b != (3, 4)]  # record 4 replaces record 3
@@ -463,7 +467,7 @@ def test_no_law_of_a_shuffled_epoch_exceeds_one_release(trials):
 @pytest.mark.verifies("berthier2019:lem3.1")
 @pytest.mark.parametrize("trials", [8, pytest.param(40, marks=pytest.mark.slow)])
 def test_no_random_batch_exceeds_the_curve_without_sampling(trials):
-    """The divergence with random batches is at most the curve without sampling, which a user can request as the bound.
+    """The divergence with random batches is at most the curve without sampling, which a user can choose as the bound.
 
     One record is replaced, in Poisson batches and in batches without replacement.
     """
@@ -499,7 +503,7 @@ def test_a_bound_above_the_curve_without_sampling_is_not_used():
 
 
 def test_a_classic_mechanism_by_its_curve():
-    """A classic mechanism is counted by its curve: randomised response with epsilon_0 = 1.
+    """The accountant uses the Rényi curve of a classic mechanism: randomised response with epsilon_0 = 1.
 
     The mechanism releases all data, or batches without replacement.
     """
@@ -560,11 +564,12 @@ def test_warns_where_the_optimal_order_is_at_an_end_of_the_grid():
     quiet = release(50.0, sampling="without-replacement", q=0.001)
     with pytest.warns(rdp.OrderAtGridEnd, match="256 is the largest"):
         epsilon([(quiet, 10)], delta=DELTA, accountant="rdp")
-    epsilon([(m, 5000)], delta=DELTA)  # privacy losses give the number, so there is no warning
+    epsilon([(m, 5000)], delta=DELTA)  # privacy losses give the epsilon, so there is no warning
     longest = release(200.0, sampling="without-replacement", q=0.003, adjacency="zero-out")
     with pytest.warns(rdp.OrderAtGridEnd, match="256 is the largest"):
-        epsilon([(longest, 10**6)], delta=1e-9)  # privacy losses give a larger number here
-    epsilon([(release(2.0, sampling="without-replacement"), 500)], delta=DELTA, accountant="rdp")  # inside
+        epsilon([(longest, 10**6)], delta=1e-9)  # privacy losses give a larger epsilon in this setting
+    # the best order is inside the grid
+    epsilon([(release(2.0, sampling="without-replacement"), 500)], delta=DELTA, accountant="rdp")
     inside = release(2.0, sampling="without-replacement")  # the best order is about 8
     for orders, told in (([20, 30], "20 is the smallest"), ([2, 3, 4], "4 is the largest"), ([3], "3 is the smallest")):
         with pytest.warns(rdp.OrderAtGridEnd, match=told):
@@ -809,7 +814,7 @@ def test_calibration_passes_refusals_on():
 
 @pytest.fixture
 def with_replacement(monkeypatch):
-    """Poisson batches, declared with a bound of 64 times the curve without sampling, and without full counting."""
+    """A scheme whose only theorem is 64 times the curve without sampling. Its name is "poisson"."""
     own = theorems.Bound(
         id="wbk2019:thm9",
         samplings=("poisson",),
@@ -825,9 +830,9 @@ def with_replacement(monkeypatch):
 
 
 def test_what_no_coverage_counts_in_full_never_falls_back_on_it(with_replacement):
-    """If no coverage counts every use in full, the accountant never falls back on full counting.
+    """If no theorem allows the curve without sampling for a scheme, the accountant never uses this curve.
 
-    A fallback would give an epsilon that is 64 times too small at every order.
+    This curve would be 64 times too small at every order.
     """
     m = release(10.0, sampling="poisson")
     orders = np.array([2.0, 2.5, 8.0])
@@ -845,9 +850,9 @@ def test_what_no_coverage_counts_in_full_never_falls_back_on_it(with_replacement
 
 
 def test_nor_does_pure_composition(with_replacement):
-    """Pure composition does not apply either. One use of Laplace noise has the pure epsilon sqrt(2) / z.
+    """For such a scheme, pure composition is refused too. One use of Laplace noise has the pure epsilon sqrt(2) / z.
 
-    More uses in a batch could have a larger epsilon.
+    Several uses of a record in one batch could have a larger epsilon.
     """
     m = release(10.0, sampling="poisson", law="laplace")
     assert compose_pure([(m, 1)])[0] == math.inf

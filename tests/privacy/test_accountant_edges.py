@@ -1,4 +1,4 @@
-"""The accountant at the limits of its settings: random settings, theorems at eighty digits, dp-accounting."""
+"""Tests of the accountant at the limits of its settings, compared with eighty-digit theorems and dp-accounting."""
 
 import json
 import math
@@ -20,7 +20,10 @@ RECORDED = json.loads((ROOT / "results" / "trust-accountants" / "edges.json").re
 
 
 def holds(told):
-    """Assert that there is no fault. If dp-accounting differs by more than 1e-7, it also differs from the theorem."""
+    """Assert that the search found no fault.
+
+    Where dp-accounting differs by more than 1e-7, it must contradict the theorem.
+    """
     assert told["faults"] == []
     assert told["worst_relative_gap"]["below"]["gap"] <= edges.BELOW
     assert told["worst_relative_gap"]["above"]["gap"] <= 1e-9
@@ -59,13 +62,15 @@ def test_the_record_is_of_a_whole_search():
     holds(RECORDED)
 
 
-# --- findings of the search
+# --- settings in which the search found faults
 
 
 @pytest.mark.verifies("lee2020:fn1", "wbk2019:thm9", "zhuwang2019:thm5")
 @pytest.mark.parametrize(
     "bound, alpha, q, z",
-    [  # exponents of thousands that add up to about 0; results were below the theorem by 2.6e-12, 4.8e-12 and 5.6e-12
+    # exponents of thousands that add up to about 0; without care, rounding lowers the results by 2.6e-12, 4.8e-12 and
+    # 5.6e-12
+    [
         ("lee2020:fn1", 2181, 212 / 421540491, 8.66968959214551),
         pytest.param("wbk2019:thm9", 2170, 250 / 2088132057, 8.249429779468961, marks=pytest.mark.slow),
         pytest.param("zhuwang2019:thm5", 6870, 230 / 3774098, 18.811974089976545, marks=pytest.mark.slow),
@@ -89,7 +94,7 @@ def test_a_sum_whose_exponents_cancel_is_rounded_up(bound, alpha, q, z):
 
 @pytest.mark.verifies("canonne2020:prop12")
 def test_a_conversion_whose_terms_cancel_is_rounded_up():
-    """A conversion with terms that cancel is rounded up. The chosen delta leaves only a relative 1e-10 of the terms."""
+    """A conversion whose terms cancel is rounded up. For this delta, the sum is only a relative 1e-10 of the terms."""
     rng = np.random.default_rng(12)
     for _ in range(40):
         alpha, value = 1 + 10 ** rng.uniform(-2, 4), 10 ** rng.uniform(-4, 1)
@@ -113,9 +118,9 @@ def exact_delta(epsilon, z):
 
 @pytest.mark.verifies("berthier2019:prop2.2", "lee2020:def1")
 def test_the_exact_delta_keeps_its_digits_and_its_epsilon_is_rounded_up():
-    """The exact delta keeps its digits and its epsilon is rounded up, also with much noise.
+    """The exact delta is precise, and the epsilon from it is rounded up, even for much noise.
 
-    A plain difference of the nearly equal tails would leave nine digits of delta, and epsilon would be too small.
+    A plain difference of the nearly equal tails would have only nine correct digits, and epsilon would be too small.
     """
     rng = np.random.default_rng(13)
     for _ in range(40):
@@ -136,9 +141,9 @@ def test_the_exact_delta_keeps_its_digits_and_its_epsilon_is_rounded_up():
 @pytest.mark.verifies("dpulr2024:L249")
 @pytest.mark.parametrize("n, m", [(66021995, 1), (8808658215, 87), (59259886, 1), (2 * 10**9 - 1, 10**9), (49, 1)])
 def test_steps_of_an_epoch_of_many_records(n, m):
-    """An epoch of many records has its exact number of steps.
+    """The number of steps of an epoch is exact even for many records.
 
-    If n / m were rounded, one step too many could be allowed, or one too few counted.
+    A rounded n / m could give one step too many or too few.
     """
     fields = {"law": "gaussian", "sensitivity": 1.0, "adjacency": "replace-one", "noise_std": 1.0}
     release = Mechanism(**fields, sampling="epoch-partition", sampling_rate=m / n)

@@ -1,4 +1,4 @@
-"""The papers' statements about counting privacy, tested by methods that share no code with the accountants.
+"""Tests of the papers' statements about accounting, by methods that share no code with the accountants.
 
 We enumerate small cases (every event, every batch, every pair of data sets), and integrate densities. We compare the
 captions of lee2020 with a bound that is proved by another inequality and composed by dp-accounting.
@@ -38,16 +38,16 @@ def response(epsilon_0):
 
 @pytest.mark.verifies("lee2020:adjacency", "lee2020:def4", "ohana2021:def2.1", "berthier2019:def2.1")
 def test_replacing_a_record_is_not_adding_one():
-    """Replacing a record differs from adding one, for all data sets of m records on a circle of radius c.
+    """Replacing a record and adding a record have different sensitivities, for all data sets of m records on a circle.
 
-    We compare the sensitivities of average and sum, and the distances of histograms.
+    We compare the sensitivities of average and sum, and the distances of histograms. The circle has radius c.
     """
     m, c = 3, 0.5
     values = [c * np.array([math.cos(t), math.sin(t)]) for t in np.arange(8) * math.pi / 4]
     rest = list(itertools.combinations_with_replacement(range(8), m - 1))
     pairs = list(itertools.product(range(8), repeat=2))
     replaced = max(np.linalg.norm(values[a] - values[b]) / m for a, b in pairs)
-    assert replaced == pytest.approx(2 * c / m, rel=1e-15)  # the factor 2 of replace-one, attained
+    assert replaced == pytest.approx(2 * c / m, rel=1e-15)  # the factor 2 of replace-one is attained
 
     def total(data):
         return sum(values[k] for k in data)
@@ -71,9 +71,9 @@ def test_replacing_a_record_is_not_adding_one():
 
 @pytest.mark.verifies("ohana2021:def2.1")
 def test_a_saturated_column_tells_records_added_from_records_replaced():
-    """The variance of a saturated column counts the records, so it shows an added record but not a replaced one.
+    """The variance of a saturated column reveals an added record, but not a replaced record.
 
-    Removing one of four records changes 4 into 3.
+    It depends only on the number of records: removing one of four records changes the factor 4 into 3.
     """
     removed, added = renyi_gaussian(0, 4, 0, 3, alpha=2), renyi_gaussian(0, 3, 0, 4, alpha=2)
     assert removed == pytest.approx(0.0588915178, abs=1e-10)
@@ -90,8 +90,8 @@ def test_a_saturated_column_tells_records_added_from_records_replaced():
 def test_single_outcomes_say_nothing_about_sets_of_them():
     """Bounds on single outcomes say nothing about sets of outcomes.
 
-    Suppose that a definition has "O in Im A" in place of a subset. Then laws on disjoint halves of 200 outcomes would
-    be (0, 0.01)-private.
+    Suppose that a definition has "O in Im A" (single outcomes) in place of subsets. Then two laws on disjoint halves of
+    200 outcomes would be (0, 0.01)-private.
     """
     p, q = np.repeat([0.01, 0.0], 100), np.repeat([0.0, 0.01], 100)
     assert (p - math.exp(0.0) * q).max() == 0.01
@@ -106,7 +106,7 @@ def test_both_orders_of_two_neighbours_count():
     back = renyi_gaussian(0, 0.75, 0, 1, alpha=4)
     assert back == pytest.approx(0.0505717382, abs=1e-10)
     assert back == pytest.approx(renyi_density(log_normal(0, 0.75), log_normal(0, 1), alpha=4), rel=1e-9)
-    # a sampled Gaussian is not symmetric either, and the curve is the larger of the two orders
+    # a sampled Gaussian is not symmetric either: its curve is the larger divergence of (P, Q) and (Q, P)
     value = float(subsampling.poisson_gaussian([3], sampling_rate=0.5, noise_multiplier=1.0)[0])
 
     def log_mixture(x):
@@ -122,7 +122,7 @@ def test_both_orders_of_two_neighbours_count():
 
 @pytest.mark.verifies("lee2020:def2", "ohana2021:def2.3", "dpulr2024:def2", "berthier2019:def2.2")
 def test_the_exponent_of_the_second_law_goes_with_the_law_that_is_averaged_over():
-    """The exponent of the second law depends on the law of the average: E_Q[P^a Q^-a] = sum P^a Q^(1-a).
+    """The exponent of Q depends on the law over which we average: E_Q[P^a Q^-a] = sum P^a Q^(1-a).
 
     The limits of the divergence are KL and the largest log ratio. For an order below 0, the value is not a divergence.
     """
@@ -144,7 +144,7 @@ def test_total_variation_is_a_metric_and_the_cost_of_the_best_coupling():
     rng = np.random.default_rng(22)
     for _ in range(15):
         p, q, r = rng.dirichlet(np.full(4, 0.5), 3)
-        cost = 1 - np.eye(4)  # 1 if x != y
+        cost = 1 - np.eye(4)  # the cost is 1 if x != y
         marginals = np.vstack([np.kron(np.eye(4), np.ones(4)), np.kron(np.ones(4), np.eye(4))])
         best = optimize.linprog(cost.ravel(), A_eq=marginals, b_eq=np.concatenate([p, q]))
         assert best.fun == pytest.approx(total_variation(p, q), abs=1e-9)
@@ -156,7 +156,7 @@ def test_total_variation_is_a_metric_and_the_cost_of_the_best_coupling():
 
 
 def joint_law(first, second):
-    """Law of two releases: the second is drawn from second[k] after the first returned k."""
+    """Law of two releases: if the first release returns k, the second release has the law second[k]."""
     return (first[:, None] * second).ravel()
 
 
@@ -171,7 +171,7 @@ def test_epsilons_add_up_when_the_second_release_is_chosen_after_the_first():
         second = [renyi(a, b, alpha=alpha) for a, b in zip(after_p, after_q, strict=True)]
         bound = float(rdp.compose([(np.array([first]), 1), (np.array([max(second)]), 1)])[0])
         assert renyi(joint_law(p, after_p), joint_law(q, after_q), alpha=alpha) <= bound * (1 + 1e-12)
-        # equality holds if the second does not depend on the first
+        # equality holds if the second release does not depend on the first
         fixed_p, fixed_q = np.tile(after_p[0], (3, 1)), np.tile(after_q[0], (3, 1))
         exact = renyi(joint_law(p, fixed_p), joint_law(q, fixed_q), alpha=alpha)
         assert exact == pytest.approx(first + second[0], rel=1e-12)
@@ -180,7 +180,7 @@ def test_epsilons_add_up_when_the_second_release_is_chosen_after_the_first():
 @pytest.mark.verifies("ohana2021:thm1")
 @pytest.mark.parametrize("rho, joint", [(0.0, 2.0), (0.9, 20.0), (0.99, 200.0), (1.0, INF)])
 def test_epsilons_do_not_add_up_over_releases_that_share_their_noise(rho, joint):
-    """Epsilons do not add up over releases that share their noise.
+    """The epsilons of two releases cannot be added if the releases share their noise.
 
     The two releases are N(+-1, 1), each with divergence 1 at alpha = 2. Their noises have the correlation rho.
     """
@@ -188,7 +188,7 @@ def test_epsilons_do_not_add_up_over_releases_that_share_their_noise(rho, joint)
     assert renyi_gaussian([1, -1], cov, [0, 0], cov, alpha=2) == pytest.approx(joint, rel=1e-12)
     alone = renyi_gaussian(1, 1, 0, 1, alpha=2)
     assert alone == 1
-    if rho < 1:  # only the difference of the two is informative: a shift of 2 in N(0, 2 (1 - rho))
+    if rho < 1:  # only the difference of the two releases reveals something: a shift of 2 in N(0, 2 (1 - rho))
         variance = 2 * (1 - rho)
         difference = renyi_density(log_normal(2, variance), log_normal(0, variance), alpha=2, lower=-60, upper=60)
         assert difference == pytest.approx(joint, rel=1e-9)
@@ -202,7 +202,7 @@ def test_epsilons_do_not_add_up_over_releases_that_share_their_noise(rho, joint)
 def test_the_two_forms_of_the_conversion_say_the_same():
     """The two forms of the conversion agree: delta = exp((a - 1)(g - eps)) for eps > g.
 
-    The minimum over all real orders of a Gaussian's curve agrees too.
+    For a Gaussian's curve, the minimum over all real orders agrees with its closed form.
     """
     for alpha, g, eps in ((2.0, 0.3, 1.0), (7.5, 1.2, 1.3), (40.0, 0.05, 0.9)):
         delta = math.exp((alpha - 1) * (g - eps))
@@ -232,7 +232,7 @@ def test_laplace_noise_is_private_at_its_epsilon_and_no_smaller():
             lambda x, b=b: -abs(x - 1) / b - math.log(2 * b), lambda x, b=b: -abs(x) / b - math.log(2 * b), epsilon=eps
         )
         assert ours == pytest.approx(delta, abs=1e-10)
-    # In several coordinates, the log ratio at any point is at most the l1 distance over b, and one point attains this
+    # In several coordinates, the log ratio at any point is at most the l1 distance divided by b. One point attains this
     # value.
     rng = np.random.default_rng(24)
     shift = rng.normal(size=6)
@@ -243,12 +243,12 @@ def test_laplace_noise_is_private_at_its_epsilon_and_no_smaller():
 
 
 def classic_noise_multiplier(eps, delta):
-    """c / epsilon for c^2 = 2 log(1.25 / delta); the proposition needs a larger c."""
+    """The infimum of the noise multipliers of the classic proposition: c / epsilon with c^2 = 2 log(1.25 / delta)."""
     return math.sqrt(2 * math.log(1.25 / delta)) / eps
 
 
 def exact_delta(eps, z):
-    """The exact delta by the definition: the mass of p - e^eps q where it is positive, by tails at fifty digits."""
+    """The exact delta by its definition, the integral of (p - e^eps q)_+, from normal tails with fifty digits."""
     with mp.workdps(50):
         mu = 1 / mp.mpf(z)
         edge = eps / mu + mu / 2
@@ -271,7 +271,7 @@ def test_the_textbook_gaussian_leaks_more_than_claimed_for_large_epsilon(eps, de
     ours = hockey_stick_gaussian(epsilon=eps, noise_multiplier=z)
     assert ours / delta == pytest.approx(ratio, rel=1e-8)
     assert exact_delta(eps, z) == pytest.approx(ours, rel=1e-9)
-    # slightly more noise than the infimum, as c^2 > 2 log(1.25 / delta) requires, changes nothing
+    # the proposition requires c^2 > 2 log(1.25 / delta); slightly more noise than the infimum gives the same result
     if ratio > 1:
         assert hockey_stick_gaussian(epsilon=eps, noise_multiplier=z * 1.0001) > delta
 
@@ -327,7 +327,7 @@ def test_the_divergence_of_a_mixture_is_at_most_the_softmax_average():
 
 
 def lemma_3(q, alpha, curve, eps_infinity, exponent):
-    """Lemma 3 as a loop; the last exponent is an argument."""
+    """Lemma 3 as a loop, with the lemma's last exponent as an argument."""
     gap = math.expm1(eps_infinity)
     total = 1 + q**2 * math.comb(alpha, 2) * min(
         4 * math.expm1(curve(2)), 2 * math.exp(curve(2)), math.exp(curve(2)) * gap**2
@@ -341,7 +341,7 @@ def lemma_3(q, alpha, curve, eps_infinity, exponent):
 def test_the_last_exponent_of_lemma_3():
     """The last exponent of Lemma 3 is printed as j, which the lemma does not define.
 
-    With l, the lemma is the cited theorem. With the upper limit, it is false.
+    If the exponent is l, the lemma is the cited theorem. If it is the upper limit of the sum, the lemma is false.
     """
     sum_as_printed = (
         "sum(C(a, l) * q**l * exp((l - 1) * eps(l)) * min(2, (exp(eps_inf) - 1)**j) for l in range(3, a + 1))"
@@ -363,7 +363,7 @@ def test_the_last_exponent_of_lemma_3():
         [128], sampling_rate=0.5, curve=lambda a: np.array([curve(x) for x in a]), epsilon_infinity=0.45
     )
     assert float(ours[0]) == pytest.approx(with_l, rel=1e-12)
-    # If the exponent is 2 or 3 in place of l, the sum is still above the bound for gap < 1, but it is not the theorem.
+    # If the exponent is 2 or 3 in place of l, the result is still a bound for gap < 1, but it is not the theorem.
     laplace = [
         lemma_3(0.1, 4, lambda l: float(rdp.laplace(np.array([float(l)]), scale=2)[0]), 0.5, e)
         for e in (lambda l: l, lambda l: 3, lambda l: 2)
@@ -375,24 +375,25 @@ def test_the_last_exponent_of_lemma_3():
 def test_lemma_3_is_not_about_poisson_batches():
     """Lemma 3 does not apply to Poisson batches.
 
-    If a record is replaced and the batch size is fixed, a release of the batch's size is 0-private. With Poisson
-    batches, this release reveals information about n.
+    If the batch size is fixed, a release of the batch's size reveals nothing about a replaced record. With Poisson
+    batches, this release reveals information about the number n of records.
     """
     one, two = np.array([0.5, 0.5, 0.0]), np.array([0.25, 0.5, 0.25])  # Binomial(1, 1/2), Binomial(2, 1/2)
     assert renyi(one, two, alpha=2) == pytest.approx(math.log(1.5), rel=1e-14)
     assert renyi(two, one, alpha=2) == INF
     zero = subsampling.without_replacement([2, 5], sampling_rate=0.5, curve=np.zeros_like, epsilon_infinity=0.0)
     assert zero.tolist() == [0, 0]
-    for n, m in ((4, 2), (5, 3)):  # the lemma for batches of m: both neighbours have batches of size m
+    for n, m in ((4, 2), (5, 3)):  # for batches of a fixed size m, the batches of two neighbours have the same size
         own, other = fixed_batches(n, m)
         assert {len(b) for b in own} == {len(b) for b in other} == {m}
 
 
 @pytest.mark.verifies("lee2020:lem3", "lee2020:lem3-gauss")
 def test_from_which_rate_on_lemma_3_does_not_amplify():
-    """Lemma 3 amplifies only below a rate. At alpha = 2, this rate is q = sqrt((x - 1) / min(...)) with x = e^{eps(2)}.
+    """Lemma 3 is below the curve without sampling only for small q.
 
-    The rate is 1/2 only if x <= 2, and it is always below 1.
+    At alpha = 2: q < sqrt((x - 1) / min(...)), x = e^{eps(2)}. This limit of q is 1/2 only if x <= 2, and it is always
+    below 1.
     """
     for z, threshold in ((5, 0.5), (1 / math.sqrt(math.log(2)), 0.5), (1, 0.5622), (0.64, 0.6756), (0.5, 0.7006)):
         x = math.exp(1 / z**2)
@@ -412,9 +413,9 @@ def test_from_which_rate_on_lemma_3_does_not_amplify():
 
 @pytest.mark.verifies("berthier2019:thm3.2")
 def test_how_much_the_reports_bound_gives_away():
-    """If e^{eps(2)} > 2, the report's bound is larger by a factor of up to 1.55 here (the ledger's E-F).
+    """If e^{eps(2)} > 2, the report's bound is up to 1.55 times Lemma 3 in these cases (the ledger's E-F).
 
-    If e^{eps(2)} is smaller, the report's bound loses nothing at alpha = 2. Its factor 8 needs 1/z^2 <= 1.2564.
+    If e^{eps(2)} is smaller, the two bounds are equal at alpha = 2. The report's factor 8 needs 1/z^2 <= 1.2564.
     """
     ratios = []
     for q, z, alpha in ((1e-3, 1, 8), (0.01, 2, 16), (0.1, 0.5, 2)):
@@ -426,8 +427,9 @@ def test_how_much_the_reports_bound_gives_away():
     assert root == pytest.approx(1.25643121, abs=1e-8)
 
 
-# Another inequality for batches without replacement (Balle, Barthe and Gaboardi, 2018), in both orders: H_{1 + q (a -
-# 1)}(P', Q') <= q sup H_a(P, Q). It bounds all deltas of a step, so steps compose without orders.
+# Batches without replacement satisfy another inequality (Balle, Barthe and Gaboardi, 2018), for (P', Q') and for (Q',
+# P'): H_{1 + q (a - 1)}(P', Q') <= q sup H_a(P, Q). It bounds delta at every epsilon, so steps compose without Rényi
+# orders.
 
 
 @pytest.mark.parametrize("trials", [20, pytest.param(150, marks=pytest.mark.slow)])
@@ -452,18 +454,18 @@ def test_the_other_inequality_holds_for_every_finite_mechanism_tried(trials):
 
 
 def gaussian_delta(t, z):
-    """H_{e^t} of N(1/z, 1) from N(0, 1) for rows of t >= 0: Phi(above) - e^t Phi(below), correct also if tiny."""
+    """H_{e^t} of N(1/z, 1) from N(0, 1) for rows of t >= 0: Phi(above) - e^t Phi(below), precise even if it is tiny."""
     above, below = 0.5 / z - t * z, -0.5 / z - t * z
-    small = np.minimum(above, 0)  # in this case, both terms have the factor exp(-above^2 / 2)
+    small = np.minimum(above, 0)  # for above < 0, the two terms have the factor exp(-above^2 / 2)
     tails = special.erfcx(-small / math.sqrt(2)) - special.erfcx(-below / math.sqrt(2))
     direct = special.ndtr(above) - np.exp(t + special.log_ndtr(below))
     return np.where(above > 0, direct, 0.5 * np.exp(-(small**2) / 2) * np.maximum(tails, 0))
 
 
 def proved_curve(q, z, alpha):
-    """The Renyi curve of the deltas h: E_Q[(P/Q)^a] = 1 + a (a - 1) int_1^inf (s^{a-2} + s^{-a-1}) h(s) ds."""
+    """The Rényi curve from the deltas h: E_Q[(P/Q)^a] = 1 + a (a - 1) int_1^inf (s^{a-2} + s^{-a-1}) h(s) ds."""
     nodes, weights = np.polynomial.legendre.leggauss(40)
-    ends = np.linspace(0, alpha / z**2 + 14 / z, 201)  # integrand near log a = alpha / z^2, with width 1 / z
+    ends = np.linspace(0, alpha / z**2 + 14 / z, 201)  # the integrand is large near t = alpha / z^2, with width 1 / z
     half = np.diff(ends)[:, None] / 2
     t = (ends[:-1, None] + ends[1:, None]) / 2 + half * nodes
     s = 1 + q * np.expm1(t)
@@ -477,9 +479,10 @@ def test_the_bounds_are_above_what_the_other_inequality_proves():
     assert proved_curve(q, z, 7) == pytest.approx(1.499629e-4, rel=1e-6)
     assert proved_curve(q, z, 2) == pytest.approx(4.27959e-5, rel=1e-5)
     with mp.workdps(30):
-        assert float(mp_quad_poisson(7, q, z)) < proved_curve(q, z, 7)  # E7: one explicit pair
+        # E7: the divergence of one explicit pair of laws
+        assert float(mp_quad_poisson(7, q, z)) < proved_curve(q, z, 7)
     for q, z, alpha in itertools.product((1e-3, 0.01, 0.1, 0.5, 1.0), (0.64, 1.7, 8.5), (2, 3, 7, 16)):
-        if alpha * alpha > 300 * z * z:  # beyond the range of floats
+        if alpha * alpha > 300 * z * z:  # the integrand exceeds the range of floats
             continue
         base = alpha / (2 * z * z)
         proved = proved_curve(q, z, alpha)
@@ -505,7 +508,7 @@ CAPTIONS = [  # batch, S, sigma, printed epsilons at 50, 100, ... epochs
 
 
 def captions(batch):
-    """(sigma, epochs, printed) of the convolutional (512) or the fully connected network (128)."""
+    """(sigma, epochs, printed epsilon) for the CNN (batch 512) or the fully connected network (batch 128)."""
     return [(s, 50 * (k + 1), eps) for m, _, s, row in CAPTIONS if m == batch for k, eps in enumerate(row)]
 
 
@@ -526,7 +529,7 @@ def count(n, m, S, sigma, epochs, bound):
 
 
 def proved_epsilon(n, m, S, sigma, epochs, step=1e-4):
-    """An epsilon from these deltas: dp-accounting composes a pair of laws with these deltas, rounded upwards."""
+    """An epsilon that these deltas prove. dp-accounting composes a pair of laws with these deltas, rounded up."""
     from dp_accounting.pld import pld_pmf
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
@@ -538,7 +541,7 @@ def proved_epsilon(n, m, S, sigma, epochs, step=1e-4):
     top = optimize.brentq(lambda e: math.log(float(deltas(np.array([e]))[0]) + 1e-300) + 35, 1e-3, 60)
     k = np.arange(1, math.ceil(top / step) + 1)
     right = deltas(k * step)
-    left = 1 - np.exp(-k * step) + np.exp(-k * step) * right  # in the other order
+    left = 1 - np.exp(-k * step) + np.exp(-k * step) * right  # for the pair (Q, P)
     whole = np.concatenate([left[::-1], deltas(np.zeros(1)), right])
     pmf = pld_pmf.create_pmf_pessimistic_connect_dots(step, np.arange(-k[-1], k[-1] + 1), whole)
     return PrivacyLossDistribution(pmf).self_compose(n // m * epochs).get_epsilon_for_delta(1e-5)
@@ -546,9 +549,10 @@ def proved_epsilon(n, m, S, sigma, epochs, step=1e-4):
 
 @pytest.mark.verifies("lee2020:fig2", "lee2020:fig4", "lee2020:acct")
 def test_lemma_3_gives_more_than_most_captions_say():
-    """Lemma 3 gives a larger epsilon than most captions print, by up to 66 % (the ledger's E3).
+    """Lemma 3 gives larger epsilons than most captions print, by up to 66 % (the ledger's E3).
 
-    It gives none of Figure 2's values, and 5 of Figure 4's values. For these 5, the stronger bound is the same.
+    It gives none of Figure 2's printed values, and 5 of Figure 4's printed values. For these 5, the stronger bound
+    gives the same values.
     """
     more = {512: [], 128: []}
     hits = {512: 0, 128: 0}
@@ -568,7 +572,7 @@ def test_lemma_3_gives_more_than_most_captions_say():
 def test_the_same_settings_cost_more_on_the_50_000_records_of_cifar():
     """On the 50,000 records of CIFAR, the same settings have a larger epsilon (the ledger's E2).
 
-    We use the rate and the number of steps for n = 50,000, and all other settings as printed.
+    We use the sampling rate and the number of steps for n = 50,000, and all other settings as printed.
     """
     more = {m: [] for m in (512, 128)}
     for m, S in ((512, 3), (128, 2)):
@@ -620,8 +624,8 @@ def test_all_48_printed_epsilons_are_true_for_the_sensitivities_stated():
 def test_a_poisson_guarantee_does_not_hold_for_shuffled_batches():
     """A Poisson guarantee does not hold for shuffled batches.
 
-    Two records are in two batches of one, so two releases at z = 1/4 are one epoch. The neighbour's record contributes
-    nothing.
+    Two records are in two batches of one record, so an epoch has two releases with z = 1/4. In the neighbour, one
+    record contributes nothing.
     """
     mu, dx = 4.0, 0.02
     x = np.arange(-9, mu + 9, dx)
@@ -636,8 +640,10 @@ def test_a_poisson_guarantee_does_not_hold_for_shuffled_batches():
             deltas[name, eps] = max(np.maximum(w, 0).sum() * dx**2 for w in ways)
     assert [deltas["shuffled", e] for e in (0, 1, 3)] == pytest.approx([0.93715, 0.90141, 0.78995], abs=2e-5)
     assert [deltas["poisson", e] for e in (0, 1, 3)] == pytest.approx([0.71177, 0.68614, 0.61581], abs=2e-5)
-    assert deltas["poisson", 0] < 1 - (1 - 1 / 2) ** 2  # the record is in no batch at all with probability 1/4
-    assert deltas["shuffled", 0] < 2 * special.ndtr(mu / 2) - 1  # the delta of one full release of the record
+    # with probability 1/4, the record is in neither of the two Poisson batches
+    assert deltas["poisson", 0] < 1 - (1 - 1 / 2) ** 2
+    # 2 Phi(mu / 2) - 1 is the delta of one release that uses the record
+    assert deltas["shuffled", 0] < 2 * special.ndtr(mu / 2) - 1
 
 
 @pytest.mark.verifies("dpulr2024:L249")
@@ -650,7 +656,7 @@ def test_a_poisson_guarantee_does_not_hold_for_shuffled_batches():
     ],
 )
 def test_what_each_way_of_drawing_batches_costs(sampling, adjacency, bound, value):
-    """Each way of drawing batches has its epsilon, for batches of 64 of 60,000, 25 epochs, noise multiplier 4."""
+    """The epsilon of each sampling scheme, for batches of 64 of 60,000 records, 25 epochs and noise multiplier 4."""
     mechanism = Mechanism(
         law="gaussian",
         sensitivity=1.0,
@@ -662,7 +668,8 @@ def test_what_each_way_of_drawing_batches_costs(sampling, adjacency, bound, valu
     per_epoch = {"steps_per_epoch": 938} if sampling == "epoch-partition" else {}
     g = epsilon([(mechanism, 23438)], delta=1e-5, conversion="mironov2017", bound=bound, **per_epoch)
     assert g.epsilon == pytest.approx(value, abs=1e-6)
-    if sampling == "epoch-partition":  # the exact epsilon of the 25 releases, which are one release at z = 4 / 5
+    # the exact epsilon of 25 releases, which are equivalent to one release with z = 4 / 5
+    if sampling == "epoch-partition":
         exact = optimize.brentq(lambda eps: exact_delta(eps, 4 / 5) - 1e-5, 1, 20, xtol=1e-12)
         assert exact == pytest.approx(5.67959, abs=1e-5)
         assert g.epsilon > exact
@@ -672,7 +679,7 @@ def test_what_each_way_of_drawing_batches_costs(sampling, adjacency, bound, valu
 def test_the_closed_form_is_wrong_where_its_conditions_do_not_hold():
     """Outside its conditions, the closed form 2 q^2 alpha / z^2 is below the divergence, by quadrature.
 
-    Inside the conditions, it is up to 4 times above.
+    Inside its conditions, the closed form is up to 4 times the divergence.
     """
     q = 64 / 60000
     with mp.workdps(30):
@@ -690,9 +697,9 @@ def test_the_closed_form_is_wrong_where_its_conditions_do_not_hold():
 
 @pytest.mark.verifies("zhuwang2019:thm5")
 def test_what_the_factor_3_costs():
-    """The factor 3 adds nothing to the divergence at alpha = 2, and at most log(3) / (alpha - 1) at other orders.
+    """The theorem's factor 3 adds nothing at alpha = 2, and at most log(3) / (alpha - 1) at other orders.
 
-    With little noise, it adds the most.
+    The factor adds most if there is little noise.
     """
     for z in (0.2, 0.5, 2.0):
         orders = np.array([2, 3, 6, 20])

@@ -53,9 +53,9 @@ def test_hockey_stick_is_the_worst_event():
 
 @pytest.mark.verifies("lee2020:def1", "ohana2021:def2.2", "dpulr2024:def1")
 def test_hockey_stick_of_disjoint_laws_is_1_and_never_above():
-    """The hockey stick of disjoint laws is 1, and never above 1.
+    """The hockey-stick divergence of disjoint laws is 1, and never above 1.
 
-    Some sums of 7 rounded probabilities exceed 1 by a last bit, but a delta never does.
+    Some sums of 7 rounded probabilities exceed 1 in the last bit, but the computed delta does not.
     """
     rng, nothing = np.random.default_rng(3), np.zeros(7)
     sums = []
@@ -128,7 +128,7 @@ def test_renyi_of_gaussians_on_the_line(alpha, m1, v1, m2, v2, value):
     assert renyi_gaussian(m1, v1, m2, v2, alpha=alpha) == pytest.approx(value, rel=1e-11)
     by_quadrature = renyi_density(log_normal(m1, v1), log_normal(m2, v2), alpha=alpha)
     assert by_quadrature == pytest.approx(value, rel=1e-9)
-    if value < INF and alpha != 3.999:  # at 3.999, the integrand is too wide for this quadrature
+    if value < INF and alpha != 3.999:  # at the order 3.999, the integrand is too wide for this quadrature
         with mp.workdps(25):
             a, center = mp.mpf(alpha), (m1 + m2) / 2
 
@@ -154,7 +154,7 @@ def test_renyi_of_gaussians_in_the_plane(alpha, value):
 
 
 def plane_sum(mean_p, cov_p, mean_q, cov_q, alpha):
-    """The definition summed over a lattice, which is exponentially accurate for Gaussian integrands."""
+    """The divergence by its definition, as a sum over a lattice (exponentially accurate for Gaussian integrands)."""
     t = np.arange(-14, 14, 0.08)
     x = np.stack(np.meshgrid(t, t), -1)
 
@@ -200,7 +200,7 @@ def test_critical_order():
 
 def test_renyi_of_many_independent_gaussians_adds_up():
     k = 30
-    scales = np.geomspace(1e-8, 1e8, k)  # every scale is resolved, next to any other
+    scales = np.geomspace(1e-8, 1e8, k)  # standard deviations of very different sizes
     shift = np.linspace(-1, 1, k)
     value = renyi_gaussian(shift * scales, np.diag(scales**2), np.zeros(k), np.diag(1.5 * scales**2), alpha=2.5)
     parts = [renyi_gaussian(s, 1.0, 0.0, 1.5, alpha=2.5) for s in shift]
@@ -214,17 +214,18 @@ def test_singular_gaussians_pass_a_support_test():
     assert renyi_gaussian([0.5, 0.5], mean_q=[0, 0], **same) == pytest.approx(one_dimensional, rel=1e-12)
     assert renyi_gaussian([0.5, 0.4], mean_q=[0, 0], **same) == INF  # the shift leaves the affine subspace
     assert renyi_gaussian([0, 0], np.eye(2), [0, 0], flat, alpha=2) == INF  # P has more dimensions than Q
-    assert renyi_gaussian([0, 0], flat, [0, 0], np.eye(2), alpha=2) == INF  # P is a null set of Q's
+    assert renyi_gaussian([0, 0], flat, [0, 0], np.eye(2), alpha=2) == INF  # Q gives the support of P probability 0
     assert renyi_gaussian([0, 0], flat, [0, 0], [[1, -1], [-1, 1]], alpha=2) == INF
     none = np.zeros((2, 2))
     assert renyi_gaussian([1, 2], none, [1, 2], none, alpha=2) == 0
     assert renyi_gaussian([1, 2], none, [1, 2 + 1e-15], none, alpha=2) == INF
-    tilted = np.random.default_rng(12).normal(size=(6, 3))  # P and Q on one affine subspace of dimension 3 in space
+    # P and Q on one affine subspace of dimension 3 in a space of 6 dimensions
+    tilted = np.random.default_rng(12).normal(size=(6, 3))
     value = renyi_gaussian(tilted @ [1, 0, 2], tilted @ tilted.T, np.zeros(6), 1.5 * tilted @ tilted.T, alpha=2)
     assert value == pytest.approx(
         renyi_gaussian([1, 0, 2], np.eye(3), np.zeros(3), 1.5 * np.eye(3), alpha=2), rel=1e-12
     )
-    thin = tilted[:3, :2] @ tilted[:3, :2].T  # singular up to rounding, under a Q that is not singular
+    thin = tilted[:3, :2] @ tilted[:3, :2].T  # P is singular up to rounding, and Q is not singular
     assert renyi_gaussian(np.zeros(3), thin, np.zeros(3), np.eye(3) * 9, alpha=1.2) == INF
     tiny = np.diag([1.0, 1e-30])
     assert renyi_gaussian([0, 1e-10], tiny, [0, 0], tiny, alpha=2) == pytest.approx(1e10, rel=1e-12)
@@ -243,10 +244,10 @@ def test_delta_of_a_gaussian_release(epsilon, z):
         exact = mp.ncdf(mu / 2 - epsilon / mu) - mp.exp(epsilon) * mp.ncdf(-mu / 2 - epsilon / mu)
         value = hockey_stick_gaussian(epsilon=epsilon, noise_multiplier=z)
         assert value == pytest.approx(float(exact), rel=1e-9, abs=1e-300)
-        edge = epsilon / mu + mu / 2  # from here on, p > e^epsilon q
+        edge = epsilon / mu + mu / 2  # p > e^epsilon q to the right of this edge
         if exact > 1e-300:
-            scale = 1 / (1 + max(edge - mu, 0))  # the scale on which the density of P decreases there
-            with mp.workdps(30):  # digits that the tolerance needs
+            scale = 1 / (1 + max(edge - mu, 0))  # the scale on which the density of P decreases at the edge
+            with mp.workdps(30):  # the tolerance needs 30 digits
                 by_definition = mp.quad(
                     lambda x: mp.npdf(x, mu, 1) - mp.exp(epsilon) * mp.npdf(x, 0, 1),
                     [edge + k * scale for k in (0, 1, 2, 4, 7, 12, 20, 40)] + [edge + mu + k for k in (41, 60)],
@@ -299,18 +300,18 @@ def test_renyi_of_densities_with_edges_and_heavy_tails():
 @pytest.mark.verifies("lee2020:def2", "ohana2021:def2.3", "berthier2019:def2.2", "dpulr2024:def2")
 @pytest.mark.parametrize("mean, std", [(-1000.0, 1.0), (1000.0, 1.0), (5000.0, 200.0), (2.0**-8, 2.0**-9)])
 def test_renyi_of_densities_far_from_zero_and_of_narrow_ones(mean, std):
-    """Renyi divergences of densities far from zero and of narrow ones equal alpha (m_P - m_Q)^2 / (2 std^2).
+    """Rényi divergences of narrow Gaussians and of Gaussians far from zero are alpha (m_P - m_Q)^2 / (2 std^2).
 
-    This holds for any location, because the search for the peak uses both sides of 0.
+    The quadrature finds the peak at any location, because it searches on both sides of 0.
     """
     d = renyi_density(log_normal(mean + std, std**2), log_normal(mean, std**2), alpha=3.0)
     assert d == pytest.approx(1.5, rel=1e-6)
 
 
 def test_a_quadrature_that_does_not_settle_is_refused():
-    """A quadrature that does not converge is refused. This integrand oscillates ever faster towards 0.
+    """A quadrature that does not converge is refused. The integrand of this test oscillates ever faster near 0.
 
-    The quadrature estimates an error of about 1e-5.
+    The quadrature estimates that its error is about 1e-5.
     """
     with pytest.raises(ValueError, match="the quadrature does not converge"):
         _integral(lambda x: math.sin(1 / x), 0.0, 1.0)

@@ -1,8 +1,8 @@
-"""Privacy loss distributions: both bounds on epsilon hold at 50 and more digits, and are close to each other.
+"""Tests of privacy loss distributions: the lower and upper bounds on epsilon hold at 50 digits and are close together.
 
-At 60 digits, the oracles are profiles by mpmath and sums of two-valued losses by exact binomials. Two Poisson steps are
-integrated by the definition, and every batch of small data sets is enumerated. Other values are from Microsoft's
-prv_accountant and from dp-accounting.
+The oracles with 60 digits are profiles (delta as a function of epsilon) by mpmath, and exact binomial sums of
+two-valued losses. We also integrate two Poisson steps by the definition, and enumerate every batch of small data sets.
+Other values come from Microsoft's prv_accountant and from dp-accounting.
 """
 
 import csv
@@ -22,7 +22,8 @@ from nfa.privacy.accountant import calibrate, epsilon, privacy_losses
 from nfa.privacy.gaussians import epsilon_gaussian
 from tests.project.tree import ROOT
 
-CLOSE = 1.002  # largest ratio of the two bounds if epsilon is at least 0.05; below, their gap is at most 1e-4
+# largest ratio of the two bounds if epsilon is at least 0.05; for smaller epsilons, their difference is at most 1e-4
+CLOSE = 1.002
 DIGITS = 60
 
 
@@ -44,9 +45,9 @@ def hockey_stick(eps, z):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_profiles_are_within_their_rounding(seed):
-    """Profiles are within their rounding at 60 digits, from z = 0.03 to 1e6.
+    """Profiles differ from 60-digit values by at most their stated rounding, from z = 0.03 to 1e6.
 
-    We test Gaussian laws alone, and on Poisson batches in both orders.
+    We test Gaussian laws, and Gaussian laws with Poisson batches for (P, Q) and (Q, P).
     """
     rng = np.random.default_rng(seed)
     with mp.workdps(DIGITS):
@@ -76,7 +77,7 @@ def test_profiles_are_within_their_rounding(seed):
 def test_the_derivative_of_a_profile_is_that_of_its_values(profile):
     """The derivative of a profile agrees with central differences in e^epsilon, which have an error of about 1e-12.
 
-    We test the profile of a law, and the profiles of its amplified pairs.
+    We test the profile of a law, and its profiles with subsampling.
     """
     pairs = (*dominating.poisson(profile, 0.3), *dominating.without_replacement(profile, 0.3))
     for one in (profile, *(pair.forward for pair in pairs)):
@@ -87,7 +88,7 @@ def test_the_derivative_of_a_profile_is_that_of_its_values(profile):
 
 
 def test_a_grid_dominates_and_is_dominated():
-    """The profile of `split` is above the profile of the pair, and the profile of `merge` is below it.
+    """The profile of `split` is above the profile of the pair of laws, and the profile of `merge` is below it.
 
     We test points on the grid and points between them.
     """
@@ -118,7 +119,7 @@ def profile_of(found, eps):
 
 
 def two_valued(eps, one, steps):
-    """The exact delta of this number of randomised responses, each with the loss +-one."""
+    """The exact delta of ``steps`` randomised responses, each with the loss +-one."""
     p = mp.exp(one) / (1 + mp.exp(one))
     k = mp.mpf(steps)
     term, total = p**steps, mp.mpf(0)
@@ -132,7 +133,7 @@ def two_valued(eps, one, steps):
 def holds_at_60_digits(rng, most_steps, count):
     """At 60 digits, both bounds hold for random losses, steps and deltas.
 
-    A loss has two values, both on the grid, so only rounding separates the bounds.
+    Each loss has two values on the grid, so the bounds differ only by rounding.
     """
     with mp.workdps(DIGITS):
         for _ in range(count):
@@ -183,12 +184,12 @@ def test_rounding_stays_within_its_margin_for_any_guess(seed):
 @pytest.mark.verifies("higham2002:thm24.2")
 @pytest.mark.parametrize("upper", [True, False])
 def test_a_transform_as_wrong_as_the_theorem_allows_is_covered(monkeypatch, upper):
-    """A transform with the largest error that the theorem allows is covered.
+    """The bounds hold even if the last Fourier transform has the largest error that the theorem allows.
 
     With a coarse grid, delta is far in the tail of the tilted law, and only the error of a transform matters. The
-    theorem bounds the total error of the last transform. We put this whole error on one sum after another. It lowers
-    delta, or raises it for the lower bound. Some place must change the result, and no place may move it beyond the
-    exact value.
+    theorem bounds the total error of the last transform. We put this whole error on one entry of the law, for one entry
+    after another. It lowers delta, or raises delta for the lower bound. Some entries must change the result, and no
+    entry may move the result beyond the exact value.
     """
     one, steps, delta = 0.5, 120, 1e-17
     p = 1 / (1 + math.exp(-one))
@@ -214,11 +215,11 @@ def test_a_transform_as_wrong_as_the_theorem_allows_is_covered(monkeypatch, uppe
 
 @pytest.mark.parametrize("upper", [True, False])
 def test_a_first_transform_as_wrong_as_its_proof_allows_is_covered(monkeypatch, upper):
-    """With a guess, an error of the largest size in each coefficient of the first transform is covered.
+    """The bounds hold even if all coefficients of the first transform have the largest error that the proof allows.
 
-    The phases of the errors put all of them on one place of the law. Some place must change the result, and no place
-    may move it beyond the exact value. Errors that are 100 times larger do. The guess is far below epsilon, so delta is
-    far in the tail of the tilted law.
+    The phases of these errors add up in one entry of the law. Some entries must change the result, and no entry may
+    move the result beyond the exact value. Errors that are 100 times larger move it beyond. The guess of epsilon is far
+    too small, so delta is far in the tail of the tilted law.
     """
     one, steps, delta = 0.5, 120, 1e-17
     p = 1 / (1 + math.exp(-one))
@@ -243,7 +244,7 @@ def test_a_first_transform_as_wrong_as_its_proof_allows_is_covered(monkeypatch, 
 def test_infinite_losses_count_in_full():
     """Infinite losses count in full: delta is (1 - i)(1 - e^(epsilon - 1)) + i.
 
-    A loss of 1 has probability 1 - i, and an infinite loss i.
+    The loss is 1 with probability 1 - i, and infinite with probability i.
     """
     i, delta = 1e-4, 3e-4
     found = losses.Losses(0.0, 0.5, np.array([0.0, 1e-9, 1 - i - 1e-9]), i)
@@ -266,7 +267,7 @@ def test_gaussian_and_laplace_releases_have_their_exact_epsilon():
     for q, scale, delta in (
         (0.01, 0.5, 1e-4),
         (0.2, 1.0, 1e-3),
-    ):  # H_{1 + q (a - 1)} = q H_a, the larger of both orders
+    ):  # H_{1 + q (a - 1)} = q H_a, the larger value for the two orders of the pair
         m = release("poisson", "add-remove", scale * math.sqrt(2), q, law="laplace")
         g = privacy_losses([(m, 1)], delta=delta)
         assert g.at_least <= math.log1p(q * math.expm1(1 / scale + 2 * math.log1p(-delta / q))) <= g.epsilon
@@ -276,7 +277,7 @@ def test_gaussian_and_laplace_releases_have_their_exact_epsilon():
 @pytest.mark.verifies("zhu2022:compose")
 @pytest.mark.parametrize("q, z, eps", [(0.3, 0.9, 0.8), (0.05, 0.6, 0.5)])
 def test_two_poisson_steps_by_quadrature(q, z, eps):
-    """Two Poisson steps have the delta of the definition, by quadrature over both noises, for both orders."""
+    """The delta of two Poisson steps agrees with its definition, by quadrature, for (P, Q) and (Q, P)."""
 
     def pair(x):
         alone = stats.norm.pdf(x)
@@ -298,12 +299,13 @@ def test_two_poisson_steps_by_quadrature(q, z, eps):
 @pytest.mark.parametrize("adjacency", ["replace-one", "zero-out"])
 @pytest.mark.parametrize("seed", range(3))
 def test_no_small_data_set_exceeds_the_pair_of_batches_without_replacement(seed, adjacency):
-    """No small data set exceeds the pair of batches without replacement, by quadrature.
+    """For small data sets, delta is at most that of the pair of laws for batches without replacement, by quadrature.
 
     We use every batch of 2 of 4 records in [-1, 1] with noise 2 z, for one step, and for two steps on a grid.
     """
     rng = np.random.default_rng(seed)
-    z = float(rng.uniform(0.5, 1.5))  # a record has norm 1: the sensitivity is 1 zeroed out, 2 replaced
+    # a record has norm 1, so the sensitivity is 1 if it is zeroed out, and 2 if it is replaced
+    z = float(rng.uniform(0.5, 1.5))
     values = np.append(rng.uniform(-1, 1, 3), 1.0)
     other = np.append(values[:3], 0.0 if adjacency == "zero-out" else -1.0)
     multiplier = z if adjacency == "zero-out" else z / 2
@@ -337,7 +339,7 @@ def public_values():
 
 @pytest.mark.verifies("zhu2022:compose", "doroshenko2022:connect")
 def test_public_values_of_another_accountant():
-    """The public values of another accountant are between our lower bound and our upper bound plus 0.021.
+    """The published values of another accountant are between our lower bound and our upper bound plus 0.021.
 
     The other accountant adds its error of up to 0.01 to these values.
     """
@@ -350,9 +352,9 @@ def test_public_values_of_another_accountant():
 
 
 def test_the_renyi_epsilon_of_opacus_is_above_all_of_ours():
-    """The Renyi epsilon of Opacus is above all of ours: 7.32911117143 in the tests of its accountant.
+    """The Rényi epsilon of Opacus, 7.32911117143 in its tests, is at least all of our epsilons.
 
-    This is also our value at its orders. With all orders, ours is below.
+    With the orders of Opacus, our epsilon is the same. With all orders, our epsilon is smaller.
     """
     m = release("poisson", "add-remove", 1.5, 0.04)
     of_opacus = np.concatenate([1 + np.arange(1, 100) / 10, np.arange(12, 64)])
@@ -370,7 +372,7 @@ def test_the_renyi_epsilon_of_opacus_is_above_all_of_ours():
 def test_dp_accounting_is_between_both_bounds_or_a_little_above():
     """dp-accounting's epsilon is between our two bounds, or at most 1 % above them.
 
-    It is a pessimistic estimate on a fine grid, for Poisson batches and for different steps.
+    dp-accounting gives a pessimistic estimate on a fine grid. We test Poisson batches and runs with different steps.
     """
     accounting = pytest.importorskip("dp_accounting.pld", reason="the extra pld is not installed")
     from dp_accounting import dp_event
@@ -398,16 +400,17 @@ def both_bounds_are_close(scheme, rng, count):
         steps, q = int(10 ** rng.uniform(0, 6)), 10 ** rng.uniform(-4, 0)
         z, delta = 10 ** rng.uniform(-0.5, 1.5), 10 ** rng.uniform(-12, -2)
         spent = [(RANDOM[scheme](z, q), steps)]
-        if scheme == "poisson" and rng.random() < 0.3:  # a mixture
+        if scheme == "poisson" and rng.random() < 0.3:  # a run with two kinds of steps
             spent.append((dominating.in_full(dominating.gaussian(10 ** rng.uniform(0, 1.5))), 1))
         lower, upper = losses.bounds(spent, delta)
         assert lower <= upper
-        rounded = scheme != "laplace" and delta <= 1e-11 and q <= 1e-3  # here rounding keeps the bounds apart
+        # in these settings, rounding limits how close the bounds are
+        rounded = scheme != "laplace" and delta <= 1e-11 and q <= 1e-3
         assert are_close(lower, upper) or (rounded and upper <= 1.005 * lower), (z, q, steps, delta, lower, upper)
 
 
 def test_rounding_keeps_the_bounds_of_a_rare_record_apart():
-    """If a record is rare and delta is tiny, rounding keeps the bounds apart: by 0.25 % in this setting."""
+    """For a small sampling rate and a tiny delta, rounding limits how close the bounds are: 0.25 % in this setting."""
     spent = [(dominating.without_replacement(dominating.gaussian(0.8777365045664567), 0.00013602466856593506), 11)]
     lower, upper = losses.bounds(spent, 2.0842899995351255e-12)
     assert 1.002 * lower < upper <= 1.003 * lower
@@ -422,7 +425,10 @@ def test_rounding_keeps_the_bounds_of_a_rare_record_apart():
     ],
 )
 def test_the_second_search_brings_the_bounds_together(monkeypatch, scheme, z, q, steps, delta):
-    """In three settings the first search leaves the bounds too far apart. The second search stays between them."""
+    """In three settings, the bounds of the first search are too far apart.
+
+    The bounds of the second search lie between them.
+    """
     spent = [(RANDOM[scheme](z, q), steps)]
     lower, upper = losses.bounds(spent, delta)
     assert are_close(lower, upper)
@@ -448,9 +454,9 @@ def test_both_bounds_are_close_in_500_random_settings(scheme):
 
 
 def test_eight_times_less_than_the_moments_prove():
-    """Privacy losses prove an epsilon that is eight times smaller than that of Renyi orders: 0.0292 instead of 0.316.
+    """Privacy losses prove an epsilon over eight times smaller than that of Rényi orders: 0.0292, not 0.316.
 
-    Renyi orders lose the most in this setting.
+    Rényi orders lose most in this setting.
     """
     spent = [(release("poisson", "add-remove", 1.5, 0.001), 100)]
     assert epsilon(spent, delta=1e-6, accountant="rdp").epsilon / privacy_losses(spent, delta=1e-6).epsilon > 8
@@ -459,7 +465,7 @@ def test_eight_times_less_than_the_moments_prove():
 def test_interrupted_and_mixed_runs_add_up():
     """The epsilon of a run does not change if its steps are counted in two parts.
 
-    A different release in the same run increases it.
+    If the run has an additional release, epsilon is larger.
     """
     one = release("poisson", "zero-out", 1.0, 0.02)
     whole = privacy_losses([(one, 300)], delta=1e-5)

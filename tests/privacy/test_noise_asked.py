@@ -1,4 +1,4 @@
-"""The setting of a rule for a target or a multiplier: at most the target, and little more noise than needed."""
+"""Tests of the noise for a target epsilon or a noise multiplier: epsilon is at most the target, but near it."""
 
 import itertools
 import math
@@ -20,7 +20,7 @@ FULL = {"adjacency": "replace-one", "sampling": "none", "sampling_rate": 1.0}
 
 
 def stating(*, sensitivity=1.0, unit=1.0, law="gaussian", **scheme):
-    """The mechanism of a rule with noise of `unit` times its setting."""
+    """The mechanism of a rule whose noise is `unit` times its setting."""
     return lambda setting: Mechanism(law=law, sensitivity=sensitivity, noise_std=unit * setting, **scheme)
 
 
@@ -47,7 +47,8 @@ def opacus():
 def test_the_noise_is_that_of_opacus(opacus, rate, steps, target, delta):
     """With the orders and the conversion of Opacus, our noise multiplier is the same as that of Opacus.
 
-    With our own orders and conversion, it is within a thousandth. The search of Opacus ends within 1e-6 of epsilon.
+    With our own orders and conversion, it agrees to a thousandth. The search of Opacus has the tolerance 1e-6 in
+    epsilon.
     """
     utils = pytest.importorskip("opacus.accountants.utils")
     how = {"accountant": "rdp", "epsilon_tolerance": 1e-6}
@@ -65,7 +66,7 @@ def test_the_noise_is_that_of_opacus(opacus, rate, steps, target, delta):
     rule = stating(sensitivity=1 / 512, **POISSON, sampling_rate=rate)
     ours = 512 * setting_of_target(rule, accountant="rdp", **run)
     assert ours == pytest.approx(theirs, rel=1e-3)
-    how = {"accountant": "prv", "epsilon_tolerance": 1e-3}  # this estimate is off by up to 0.01 in epsilon
+    how = {"accountant": "prv", "epsilon_tolerance": 1e-3}  # the error of this estimate of epsilon is up to 0.01
     least, most = (
         utils.get_noise_multiplier(target_epsilon=near, target_delta=delta, sample_rate=rate, steps=steps, **how)
         for near in (target + 0.03, target - 0.03)
@@ -92,9 +93,10 @@ BY_RENYI = [(0.5, {"accountant": "rdp"}), (3.0, {"accountant": "rdp"}), (8.0, {"
     ],
 )
 def test_the_target_is_kept_and_a_little_less_noise_is_too_little(scheme, law, per_epoch, target, named):
-    """The target is satisfied, and slightly less noise is too little: a thousandth less with Renyi divergences.
+    """The noise satisfies the target, and a thousandth less noise does not, with Rényi divergences.
 
-    With privacy losses, the search ends up to a thousandth below the target, so the test uses two thousandths.
+    With privacy losses, the search stops up to a thousandth below the target, so the test uses two thousandths less
+    noise.
     """
     how = {"delta": 1e-5, "steps_per_epoch": per_epoch} | named
     rule = stating(sensitivity=0.37, unit=0.1, law=law, **scheme)
@@ -107,8 +109,8 @@ def test_the_target_is_kept_and_a_little_less_noise_is_too_little(scheme, law, p
 def test_the_target_of_shuffled_epochs_by_a_search_over_all_orders():
     """The noise for a target of shuffled epochs is that of a search over all orders.
 
-    70 steps with 7 in an epoch use a record ten times. We find the least z with Mironov's conversion. The grid of
-    orders adds at most a relative 1e-4.
+    70 steps with 7 steps in an epoch use a record ten times. We find the least z with Mironov's conversion. Because nfa
+    uses a grid of orders, its noise is at most a relative 1e-4 larger.
     """
 
     def spent(z):
@@ -124,7 +126,7 @@ def test_the_target_of_shuffled_epochs_by_a_search_over_all_orders():
 
 @pytest.mark.parametrize("target", [1.0, 1.7, 2.0])
 def test_no_last_bit_takes_the_count_above_the_target(target):
-    """The last bits of floats never take the counted epsilon above the target.
+    """Rounding of floats never makes the accountant's epsilon larger than the target.
 
     For these sensitivities, the least setting has few digits, so rounding it up adds nothing to the noise.
     """
@@ -137,11 +139,11 @@ def test_no_last_bit_takes_the_count_above_the_target(target):
         assert few <= setting < few * (1 + 2e-5)
 
 
-# --- the target of a mechanism known by its curve
+# --- the target for a mechanism that states a Rényi curve
 
 
 def known_by_curve(unit=1.0, rest=0.0):
-    """The Gaussian mechanism with noise `unit` times its setting, plus a part that no noise reduces."""
+    """The Rényi curve of Gaussian noise of `unit` times the setting, plus a part that no noise reduces."""
 
     def rule(setting):
         return Classic(id="ours:softmax-objective", curve=lambda a: rest + a / (2 * (unit * setting) ** 2), **FULL)
@@ -152,9 +154,9 @@ def known_by_curve(unit=1.0, rest=0.0):
 @pytest.mark.parametrize("target, named", [(0.5, {}), *BY_RENYI])
 @pytest.mark.parametrize("unit", [1.0, 6e4, 1e-7])
 def test_a_curve_needs_the_noise_of_the_mechanism_that_has_it(unit, target, named):
-    """A mechanism known by its curve needs the same noise as the mechanism with this curve, by Renyi divergences.
+    """By Rényi divergences, a mechanism that states only a curve needs the noise of a mechanism with this curve.
 
-    A curve alone does not determine privacy losses.
+    A Rényi curve alone does not determine privacy losses.
     """
     run = {"target_epsilon": target, "delta": 1e-5, "steps": 7} | named
     setting = setting_of_target(known_by_curve(unit), **run)
@@ -166,7 +168,7 @@ def test_a_curve_needs_the_noise_of_the_mechanism_that_has_it(unit, target, name
 
 
 def test_a_curve_with_a_pure_epsilon_needs_less_noise_by_privacy_losses():
-    """A curve with a pure epsilon needs less noise by privacy losses.
+    """A mechanism that states a curve with a pure epsilon needs less noise by privacy losses.
 
     The mechanism is randomised response with epsilon 1 / setting, used 30 times.
     """
@@ -207,7 +209,7 @@ def test_a_curve_has_no_multiplier():
         setting_of_multiplier(known_by_curve(), 1.0)
 
 
-# --- a multiplier
+# --- a noise multiplier
 
 
 def test_a_multiplier_is_so_many_times_the_sensitivity():

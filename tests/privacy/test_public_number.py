@@ -1,7 +1,8 @@
-"""A step counted at a public number N, for any number n of records. If m or q depends on n, the count is wrong.
+"""Tests of a step counted with a public number N of records, for any true number n.
 
-The laws are for one coordinate: every other record has the term 1, and the additional record has the term -1. The
-random draws give mixtures. Their divergences are integrals over a grid.
+If m or q depends on n, the count is wrong. The laws are for one coordinate: the additional record has the term -1, and
+every other record has the term 1. With random batches, the laws are mixtures. We integrate their divergences over a
+grid.
 """
 
 import numpy as np
@@ -12,12 +13,15 @@ from nfa.mechanism import Mechanism
 from nfa.privacy.theorems import choose, one_step
 
 Z, M, N = 10.0, 10, 1000
-GRID = np.linspace(-150.0, 200.0, 20_001)  # 11 standard deviations on either side of all sums
+GRID = np.linspace(-150.0, 200.0, 20_001)  # covers all sums and 11 standard deviations on either side
 COINS = np.arange(100)  # numbers of records in a batch; larger numbers have a probability below 1e-20
 
 
 def common(n, q, shift=0.0):
-    """The density of the sum over a Poisson batch of n records with term 1, with noise of std Z, shifted."""
+    """The density of the noisy sum over a Poisson batch of n records with term 1, shifted by ``shift``.
+
+    The noise has std Z.
+    """
     return stats.binom.pmf(COINS, n, q) @ stats.norm.pdf(GRID - COINS[:, None] - shift, scale=Z)
 
 
@@ -27,7 +31,7 @@ def with_one_more(n, q):
 
 
 def divergence(p, r, alpha):
-    """The larger of the two Renyi divergences of order alpha."""
+    """The larger of the two Rényi divergences of order alpha."""
     both = [np.sum(a * (a / b) ** (alpha - 1)) * (GRID[1] - GRID[0]) for a, b in ((p, r), (r, p))]
     return np.log(max(both)) / (alpha - 1)
 
@@ -50,7 +54,7 @@ def test_a_step_at_a_public_number_costs_at_most_what_is_counted_for_any_number_
 
 @pytest.mark.verifies("ours:public-number")
 def test_a_rate_that_follows_from_n_costs_more_than_is_counted():
-    """If the rate depends on n, the divergence exceeds the count: one more record changes every rate to M / (n + 1)."""
+    """If the rate depends on n, the divergence exceeds the count: one more record changes the rate to M / (n + 1)."""
     cost = divergence(common(N, M / N), with_one_more(N, M / (N + 1)), 2.0)
     assert cost / counted(2.0) == pytest.approx(3.61, abs=0.005)
     assert (cost / counted(2.0)) ** 0.5 == pytest.approx(1.90, abs=0.005)

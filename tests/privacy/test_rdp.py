@@ -1,4 +1,4 @@
-"""Renyi curves, composition and conversions, compared with 50-digit quadrature, the exact delta and dp-accounting."""
+"""Tests of Rényi curves, composition and conversions: 50-digit quadrature, the exact delta and dp-accounting."""
 
 import math
 
@@ -51,10 +51,11 @@ def test_laplace_curve_is_the_divergence(alpha, scale):
     with mp.workdps(60):
         a, lam = mp.mpf(alpha), mp.mpf(scale)
 
-        def log_integrand(x):  # of p^a q^(1-a) for centres 1 and 0
+        def log_integrand(x):  # log of p^a q^(1-a) for centres 1 and 0
             return (-a * abs(x - 1) + (a - 1) * abs(x)) / lam
 
-        # piecewise exponential, so each piece is a difference of two values divided by its rate
+        # the integrand is piecewise exponential, so the integral of each piece is a difference of two values divided by
+        # the rate
         left = mp.exp(log_integrand(mp.mpf(0))) * lam / 1
         right = mp.exp(log_integrand(mp.mpf(1))) * lam / 1
         slope = (2 * a - 1) / lam
@@ -66,7 +67,7 @@ def test_laplace_curve_is_the_divergence(alpha, scale):
 
 
 def test_laplace_curve_far_below_floats_precision():
-    """The Laplace curve keeps its digits far below floats' precision: for much noise, it is alpha / (2 lambda^2).
+    """For much noise, the Laplace curve is alpha / (2 lambda^2), and the computation is precise even for tiny values.
 
     This term remains after the first order has cancelled.
     """
@@ -140,7 +141,7 @@ def exact_epsilon(z, delta):
 def test_conversions_of_a_gaussian_are_above_the_truth(rho, mironov, canonne, exact):
     """The conversions of a Gaussian are above the exact epsilon (E-7).
 
-    Here, delta is 1e-5, rho is 1 / (2 z^2), and the order is the best real one.
+    In this test, delta is 1e-5, rho is 1 / (2 z^2), and the order is the best real order.
     """
     z = 1 / math.sqrt(2 * rho)
     orders = 1 + np.geomspace(0.05, 5000, 200_000)
@@ -156,7 +157,7 @@ def test_conversions_of_a_gaussian_are_above_the_truth(rho, mironov, canonne, ex
 @pytest.mark.parametrize("delta", [1e-300, 1e-12, 1e-5, 0.1, 0.9])
 @pytest.mark.parametrize("z", [0.05, 0.5, 1, 4, 100])
 def test_conversions_never_below_the_exact_delta(z, delta):
-    """The epsilon of a conversion is never too small: at this epsilon, a Gaussian release has at most delta."""
+    """The epsilon of a conversion is never too small: at this epsilon, a Gaussian's exact delta is at most delta."""
     curve = rdp.gaussian(rdp.REAL_ORDERS, noise_multiplier=z)
     for convert in (rdp.mironov2017, rdp.canonne2020):
         epsilons = convert(rdp.REAL_ORDERS, curve, delta=delta)
@@ -166,7 +167,7 @@ def test_conversions_never_below_the_exact_delta(z, delta):
 
 @pytest.mark.verifies("mironov2017:prop3", "canonne2020:prop12")
 def test_conversions_hold_for_discrete_laws():
-    """Conversions hold for two discrete laws with these Renyi divergences, by their exact delta."""
+    """Conversions hold for two discrete laws with these Rényi divergences, by their exact delta."""
     rng = np.random.default_rng(5)
     for _ in range(60):
         p, q = rng.dirichlet(np.full(4, 0.4), 2)
@@ -242,7 +243,7 @@ def test_bad_input_is_one_sentence(call, told):
 
 
 def test_no_curve_holds_nan():
-    """No curve may contain NaN: NaN is not below anything, so a search for the smallest epsilon would not notice it."""
+    """A curve with NaN is refused, because a search for the smallest epsilon would ignore NaN."""
     bad, good = np.array([2.0, math.nan]), np.array([2.0, 3.0])
     for convert in (rdp.mironov2017, rdp.canonne2020):
         with pytest.raises(ValueError, match="orders must not contain NaN"):

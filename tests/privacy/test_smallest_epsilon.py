@@ -1,4 +1,4 @@
-"""The smallest proved epsilon: real orders, pure composition, total variation, and privacy losses by name.
+"""Tests of the smallest proved epsilon: real orders, pure composition, total variation, and privacy losses.
 
 The oracles are integrals of the definition by mpmath, all batches of small data sets, the exact delta of Gaussian and
 Laplace releases, and dp-accounting. No result may be below the true value.
@@ -51,7 +51,7 @@ def spend(m, steps=1, **settings):
 
 
 def exact_curve(alpha, q, z):
-    """log E[((1 - q) + q r)^alpha] / (alpha - 1), with the mean over N(0, 1) by mpmath's quadrature at forty digits."""
+    """log E[((1 - q) + q r)^alpha] / (alpha - 1), with the mean over N(0, 1) by quadrature with forty digits."""
     with mp.workdps(40):
         alpha, q, z = mp.mpf(alpha), mp.mpf(q), mp.mpf(z)
 
@@ -101,9 +101,9 @@ def test_real_orders_go_through_the_sums_at_integers_and_rise_between(q, z):
 
 @pytest.mark.verifies("mironov2019:sec3.3", "canonne2020:prop12")
 def test_the_sampled_gaussian_that_integers_overstate():
-    """Integer orders overstate the sampled Gaussian: q = 0.01, z = 1.1, 1,000 steps.
+    """Integer orders give a larger epsilon of the sampled Gaussian than real orders: q = 0.01, z = 1.1, 1,000 steps.
 
-    We compare the papers' count, the best integer order, and the best of all orders.
+    We compare the papers' conversion, the best integer order, and the best of all orders.
     """
     m = release("poisson", "add-remove", "gaussian", 1.1)
     papers, whole, least = spend(m, 1000, conversion="mironov2017"), spend(m, 1000, conversion="canonne2020"), None
@@ -113,7 +113,7 @@ def test_the_sampled_gaussian_that_integers_overstate():
     assert least.epsilon == pytest.approx(1.7117749457, rel=1e-9)
     assert (least.conversion, least.bound) == ("canonne2020", "mironov2019:sec3.3")
     assert least.order == pytest.approx(9.53, abs=0.01)
-    with mp.workdps(30):  # the guarantee by the definition, at the named order
+    with mp.workdps(30):  # the exact curve at the reported order gives the reported epsilon, up to upward rounding
         exact = 1000 * exact_curve(least.order, 0.01, 1.1)
         alpha = mp.mpf(least.order)
         by_hand = exact + mp.log1p(-1 / alpha) - (mp.log(mp.mpf(1e-5)) + mp.log(alpha)) / (alpha - 1)
@@ -125,7 +125,7 @@ def test_the_sampled_gaussian_that_integers_overstate():
 
 @pytest.mark.verifies("balle2018:poisson", "berthier2019:postproc")
 def test_few_steps_of_laplace_noise_are_pure():
-    """Few steps of Laplace noise are counted by pure composition.
+    """For few steps of Laplace noise, the smallest epsilon comes from pure composition.
 
     At scale 1 and q = 0.001, one step has the epsilon log(1 + q (e - 1)). This epsilon holds for every delta, and the
     worst output attains it.
@@ -134,7 +134,8 @@ def test_few_steps_of_laplace_noise_are_pure():
     g = spend(m, delta=1e-12)
     assert g.epsilon == pytest.approx(math.log1p(1e-3 * math.expm1(1)), rel=1e-12)
     assert (g.conversion, g.order, g.bound) == ("pure", math.inf, "balle2018:poisson")
-    x = np.linspace(-30, 30, 601)  # outputs: Laplace at 0 without the record, and the mixture with Laplace at 1 with it
+    # outputs: without the record Laplace at 0, with the record a mixture with Laplace at 1
+    x = np.linspace(-30, 30, 601)
     without, shifted = np.exp(-np.abs(x)), np.exp(-np.abs(x - 1))
     assert np.abs(np.log((0.999 * without + 1e-3 * shifted) / without)).max() == pytest.approx(g.epsilon, rel=1e-12)
     assert spend(m, 3, delta=1e-12).epsilon == pytest.approx(3 * g.epsilon, rel=1e-12)
@@ -148,15 +149,16 @@ def test_few_steps_of_laplace_noise_are_pure():
 def test_amplified_pure_privacy_on_all_batches_of_small_data(n, m):
     """Amplified pure privacy holds on all batches of small data, by enumeration of random pure mechanisms.
 
-    We compute their largest ratio, and that of the sampled mechanisms. Records are bits, so a batch is given by its
-    number of ones and of records. The last record is the one that differs.
+    We compute the largest log ratio of each mechanism with and without sampling. Records are bits, so its size and its
+    number of ones describe a batch. The neighbours differ in the last record.
     """
     rng = np.random.default_rng(n + 10 * m)
     q, ratios = m / n, []
     for _ in range(20):
         law = {(k, j): rng.dirichlet(np.full(4, 2.0)) for k in range(n + 1) for j in range(k + 1)}  # (size, ones)
         rows = list(law.items())
-        near = {"poisson": 0.0, "without-replacement": 0.0}  # epsilon on batches under each adjacency
+        # epsilon of the mechanism on batches, for the adjacency of each scheme
+        near = {"poisson": 0.0, "without-replacement": 0.0}
         for ((k, j), a), ((k2, j2), b) in itertools.permutations(rows, 2):
             gap = float(np.log(a / b).max())
             if k2 == k == m and abs(j - j2) == 1:
@@ -183,7 +185,7 @@ def test_amplified_pure_privacy_on_all_batches_of_small_data(n, m):
             bound = subsampling.amplified(near["poisson"], sampling_rate=q)
             for last in (0, 1):
                 assert np.abs(np.log(coins(bits) / coins((*bits, last)))).max() <= bound * (1 + 1e-12)
-    assert max(ratios) > 0.3  # so the enumeration comes near the bound
+    assert max(ratios) > 0.3  # some mechanisms come near the bound
 
 
 @pytest.mark.verifies("balle2018:poisson", "balle2018:without-replacement")
@@ -234,14 +236,15 @@ def test_epsilon_zero_only_where_no_test_tells_more_than_delta():
 
 @pytest.mark.verifies("bretagnolle1979:tv")
 def test_where_total_variation_alone_says_zero():
-    """If the total variation alone implies epsilon 0, the result is 0, although the conversions give more.
+    """If the total variation distance alone implies epsilon 0, the result is 0, although the conversions give more.
 
     The curve is r = 1e-12 at one order. dp-accounting has the same rule.
     """
     curve = np.array([1e-12])
     assert pure.is_zero(curve, delta=1.01e-6).tolist() == [True]
     assert pure.is_zero(curve, delta=0.99e-6).tolist() == [False]
-    # At r = -log(1 - delta^2), the inequality is an equality. Near this r, rounding may only turn a yes into a no.
+    # At r = -log(1 - delta^2), the inequality is an equality. Near this r, rounding may only give an epsilon above 0
+    # instead of 0.
     with mp.workdps(50):
         edges = [(delta, -mp.log1p(-(mp.mpf(delta) ** 2))) for delta in (1e-50, 1e-5, 0.1, 0.9, 1 - 1e-7, 1 - 1e-12)]
         near = [(delta, float(r * (1 - mp.mpf(width)))) for delta, r in edges for width in ("2e-13", "1.5e-12")]
@@ -256,7 +259,7 @@ def test_where_total_variation_alone_says_zero():
 
 
 def test_a_curve_that_underflows_is_not_zero():
-    """A curve that underflows is not zero: with z = 1e200, the total variation is 4e-201, above a delta of 1e-300."""
+    """A curve that underflows does not give epsilon 0: for z = 1e200, the total variation 4e-201 exceeds 1e-300."""
     m = release("none", "replace-one", "gaussian", 1e200)
     assert not pure.is_zero(np.zeros(1), delta=1e-300)[0]
     assert spend(m, delta=1e-300).epsilon > 0
@@ -320,11 +323,11 @@ def test_the_noise_for_a_target_uses_what_gives_the_least():
     assert 0.01 * (1 - 1e-6) <= g.epsilon <= 0.01
 
 
-# --- privacy losses, by name
+# --- privacy losses that the caller requests
 
 
 def test_laplace_noise_on_two_coordinates_is_no_worse_than_on_one():
-    """Laplace noise on two coordinates that share a shift has at most the delta of one coordinate with the whole shift.
+    """Laplace noise on a shift that is divided between two coordinates has at most the delta of one coordinate.
 
     `privacy_losses` counts the shift of one coordinate.
     """
@@ -352,9 +355,9 @@ def test_every_epsilon_of_the_committed_records_is_that_of_its_own_conversion():
             continue
         said, m = privacy["guarantee"], Mechanism(**privacy["mechanism"])
         per_epoch = record["steps"] // record["settings"]["epochs"] if m.sampling == "epoch-partition" else None
-        ours = record["experiment"].startswith("ours:")  # these use the smallest proved epsilon
+        ours = record["experiment"].startswith("ours:")  # our own experiments use the smallest proved epsilon
         asked = (m, said["steps"], said["delta"], None if ours else said["conversion"], per_epoch)
-        if asked not in known:  # shared by the seeds
+        if asked not in known:  # runs with different seeds have the same epsilon
             how = {"delta": asked[2], "conversion": asked[3], "steps_per_epoch": per_epoch}
             known[asked] = spend(m, said["steps"], **how)
         g = known[asked]
@@ -364,14 +367,14 @@ def test_every_epsilon_of_the_committed_records_is_that_of_its_own_conversion():
         assert found == expected
         counted += 1
     claims = ['"guarantee": {' in text and '"curve"' not in text for text in texts]
-    assert counted == sum(claims) > 500  # so none was skipped
+    assert counted == sum(claims) > 500  # all runs of the reports were compared
 
 
 @pytest.mark.parametrize(
     "scales", [SCALES[:1], pytest.param(SCALES[1:], marks=pytest.mark.slow)], ids=["demo", "others"]
 )
 def test_the_papers_experiments_name_their_conversion(scales):
-    """Every run of the papers that counts an epsilon names its conversion, in every experiment and variant.
+    """Every run of a paper's experiment with an epsilon names its conversion, in every variant.
 
     Our own runs use the smallest epsilon.
     """

@@ -1,4 +1,4 @@
-"""Amplification by subsampling: exact laws of all batches, mpmath at sixty digits, dp-accounting on a random grid."""
+"""Tests of amplification by subsampling: exact laws of all batches, sixty-digit values, and dp-accounting."""
 
 import itertools
 import math
@@ -74,7 +74,7 @@ def response(epsilon):
 @pytest.mark.verifies("lee2020:lem3", "wbk2019:thm9", "berthier2019:rr")
 @pytest.mark.parametrize(
     "curve, infinity, q, alpha, value",
-    [  # V5b: Laplace in branches 3, 2, 3; randomised response
+    [  # V5b: Laplace noise in three cases of Lemma 3 (branches 3, 2, 3), and randomised response
         (lambda a: rdp.laplace(a, scale=2), 1 / 2, 0.1, 4, 0.010749831727906),
         (lambda a: rdp.laplace(a, scale=0.5), 2, 0.1, 4, 0.21395872376728),
         (lambda a: rdp.laplace(a, scale=10), 1 / 10, 0.01, 6, 3.3551981872601e-6),
@@ -147,7 +147,7 @@ def test_the_reports_form_of_the_bound(q, z, alpha, weaker, stronger):
     assert bound >= at(subsampling.without_replacement, alpha, sampling_rate=q, curve=gaussian(z))
 
 
-# --- sixty digits, extreme corners
+# --- sixty digits, extreme settings
 
 RATES = [1e-9, 1e-3, 0.1, 0.7, 1.0]
 NOISES = [1e-3, 0.12, 1.7, 1e6, *(pytest.param(z, marks=pytest.mark.slow) for z in (0.05, 0.64, 8.5, 60, 1e3))]
@@ -202,9 +202,9 @@ def test_moments_at_many_digits(z):
 
 @pytest.mark.parametrize("z", [0.001, 0.03, 0.1, 0.25, 4.0, 50.0])
 def test_even_moments_keep_their_digits_at_every_noise(z):
-    """Even moments keep their digits at every noise, with a tolerance relative to the logarithm.
+    """Even moments are precise for every noise. The tolerance is relative to the logarithm of the moment.
 
-    All orders are in one call.
+    One call computes all orders.
     """
     orders = [2, 4, 6, 64]
     want = [float(mp.log(mp_moment(j, z))) for j in orders]
@@ -272,7 +272,7 @@ def test_beyond_floats_is_infinite_or_zero_never_nan(z):
         subsampling.poisson_gaussian([2, 3, 9], sampling_rate=0.1, noise_multiplier=z),
     ):
         assert (values > 1e150).all() if z < 1 else (values < 1e-150).all()
-    # The factors 2 and 3 of the bounds for any mechanism remain for any noise, in the terms from l = 3 on.
+    # The bounds for any mechanism have factors 2 and 3. For any noise, these factors remain in the terms from l = 3 on.
     values = subsampling.without_replacement([2, 3, 9], sampling_rate=0.1, curve=gaussian(z))
     expected = [0, math.log1p(2e-3) / 2, math.log1p(2 * (1.1**9 - 1 - 9 * 0.1 - 36 * 0.01)) / 8]
     assert (values > 1e150).all() if z < 1 else values.tolist() == pytest.approx(expected, abs=1e-12)
@@ -305,12 +305,12 @@ def test_no_finite_mechanism_violates_the_bound_without_replacement():
             settings = {"sampling_rate": m / n, "curve": curve}
             bound = subsampling.without_replacement(orders, **settings, epsilon_infinity=infinity)
             assert (bound <= subsampling.without_replacement_berthier(orders, **settings) * (1 + 1e-12)).all()
-            bound = np.minimum(bound, curve(orders))  # as in the accountant
+            bound = np.minimum(bound, curve(orders))  # the accountant also uses the smaller of the two bounds
             for alpha, limit in zip(orders, bound, strict=True):
                 exact = max(renyi(P, Q, alpha=alpha), renyi(Q, P, alpha=alpha))
                 assert exact <= limit * (1 + 1e-9) + 1e-12, (trial, n, m, alpha)
                 nearest = max(nearest, exact / max(limit, 1e-12))
-    assert nearest > 0.9  # the search came near the bound, so it would have detected a bound that is too small
+    assert nearest > 0.9  # the search came near the bound, so it would detect a bound that is too small
 
 
 @pytest.mark.verifies("zhuwang2019:thm5")
@@ -334,9 +334,10 @@ def test_no_finite_mechanism_violates_the_bound_for_poisson_batches(trials):
 @pytest.mark.verifies("wbk2019:thm27", "lee2020:lem3")
 @pytest.mark.parametrize("q, z, alpha", [(512 / 60000, 5.12 / 3, 7), (0.1, 1, 4), (0.3, 3, 12), (0.02, 0.64, 3)])
 def test_an_explicit_pair_of_laws_stays_below(q, z, alpha):
-    """An explicit pair of laws stays below the bound (E7): all other records agree.
+    """The divergence of an explicit pair of laws is below the bound (E7).
 
-    The target moves the mean by a sensitivity. The divergence of the pair is the Poisson sum.
+    All other records of the two data sets are equal. The record that differs moves the mean by the sensitivity. The
+    divergence of the pair is the Poisson sum.
     """
     with mp.workdps(30):
         pair = float(mp_quad_poisson(alpha, q, z))
@@ -369,9 +370,9 @@ def test_the_closed_form_is_above_the_exact_curve_where_its_conditions_hold():
 def test_agrees_with_dp_accounting_on_a_random_grid():
     """The bounds agree with dp-accounting on 600 random settings with four orders each, to a relative 1e-7.
 
-    If dp-accounting's terms have cancelled, sixty digits decide. dp-accounting takes the moments as differences, so for
-    much noise and high orders few digits are left. For tiny epsilons, its logarithm of 1 + epsilon has an absolute
-    error of about 1e-16.
+    If the terms of dp-accounting cancel, we compare with sixty digits instead. dp-accounting computes moments as
+    differences, so few of its digits are correct for much noise and high orders. For tiny epsilons, its logarithm of 1
+    + epsilon has an absolute error of about 1e-16.
     """
     from dp_accounting.rdp import rdp_privacy_accountant as theirs
 
@@ -463,9 +464,9 @@ def test_the_closed_form_ends_with_the_stricter_condition(q, z, last):
 @pytest.mark.verifies("mironov2019:thm11")
 @pytest.mark.parametrize("q, z", [(0.2, 10.0), (0.1, 20.0), (0.05, 30.0), (1e-6, 4.0), (1e-4, 100.0)])
 def test_the_closed_form_covers_real_orders_up_to_the_roots_of_its_conditions(q, z):
-    """The closed form covers real orders up to the roots of its conditions, as printed, at thirty digits.
+    """The closed form covers real orders up to the roots of its printed conditions, computed with thirty digits.
 
-    We find the roots by bisection, to a relative 1e-9 on either side.
+    We test orders a relative 1e-9 below and above each root, which we find by bisection.
     """
 
     def holds(alpha):

@@ -70,7 +70,7 @@ def sums(data, batches):
 
 
 def moment(p, q, noise, alpha, reach=14.0):
-    """E_Q[(P / Q)^alpha] of two mixtures {place: weight} of a noise, by the trapezoidal rule."""
+    """E_Q[(P / Q)^alpha] of two mixtures {place: weight} of a noise distribution, by the trapezoidal rule."""
     ends = [float(x) for x in (*p, *q)]
     width = reach * noise.std() + 2 * (max(ends) - min(ends)) * alpha
     x = np.linspace(min(ends) - width, max(ends) + width, 40001)
@@ -86,7 +86,7 @@ def divergence(p, q, noise, alpha):
     return math.log(moment(p, q, noise, alpha)) / (alpha - 1)
 
 
-# --- which theorem counts what
+# --- the theorem of each sampling scheme
 
 
 @pytest.mark.verifies("ours:zero-out")
@@ -130,7 +130,8 @@ def test_it_costs_what_its_neighbours_cost(law):
         for a in ("zero-out", "add-remove")
     )
     assert one.epsilon == beside.epsilon > 0
-    one = privacy_losses([(release(3.0, 0.01, law=law), 25)], delta=1e-5)  # two batches differ in a whole record
+    # a zeroed-out record changes a batch by its whole term
+    one = privacy_losses([(release(3.0, 0.01, law=law), 25)], delta=1e-5)
     beside = privacy_losses([(release(1.5, 0.01, adjacency="replace-one", law=law), 25)], delta=1e-5)
     assert one.epsilon == beside.epsilon > 0
 
@@ -199,7 +200,7 @@ def test_no_poisson_batches_are_told_apart_further_than_counted(law):
 def test_the_bound_is_the_formula_at_eighty_digits_rounded_up():
     """The bound is the formula at eighty digits, rounded up, for random settings and for settings at its limits.
 
-    At the limits, the term of l = 2 is about 1, so its logarithm loses digits, or s >= 1.
+    At the limits, the term of l = 2 is about 1 and its logarithm loses digits, or s >= 1.
     """
     rng = np.random.default_rng(2)
     drawn = [
@@ -222,9 +223,9 @@ def ball(rng, size=2):
 
 
 def planar_moment(u, v, q, z, alpha):
-    """Both orders of E_Q[(P / Q)^alpha] for P = (1 - q) N(u) + q N(v) and Q = (1 - q) N(u) + q N(0) in the plane."""
+    """E_Q[(P/Q)^alpha] and E_P[(Q/P)^alpha] for P = (1 - q) N(u) + q N(v), Q = (1 - q) N(u) + q N(0) in the plane."""
     reach = 10 * z + 3 * alpha
-    x = np.arange(-reach, reach, z / 6)  # six nodes in a standard deviation
+    x = np.arange(-reach, reach, z / 6)  # six nodes for each standard deviation
     X, Y = np.meshgrid(x, x)
 
     def log_gaussian(c):
@@ -239,9 +240,9 @@ def planar_moment(u, v, q, z, alpha):
 @pytest.mark.verifies("ours:zero-out-drawn")
 @pytest.mark.parametrize("trials", [25, pytest.param(200, marks=pytest.mark.slow)])
 def test_no_pair_of_laws_is_above_the_bound(trials):
-    """No pair of laws is above the bound, by quadrature of the definition.
+    """The divergence of every tested pair of laws is at most the bound, by quadrature of the definition.
 
-    The record has the term v, and another record in its place has the term u.
+    The record has the term v. If the batch contains another record in its place, this record has the term u.
     """
     rng = np.random.default_rng(trials)
     for _ in range(trials):
@@ -258,13 +259,13 @@ def test_no_pair_of_laws_is_above_the_bound(trials):
 def test_the_worst_case_comes_near(q, z):
     """The worst case comes near the bound: all other records add the opposite of the record's term.
 
-    At order 2, the rest is of the order of q^3.
+    At order 2, the difference to the bound is of the order of q^3.
     """
     both = {alpha: divergence({-1: 1 - q, 1: q}, {-1: 1 - q, 0: q}, stats.norm(0, z), alpha) for alpha in (2, 3)}
     bounds = dict(zip((2, 3), without_replacement_zeroed([2, 3], sampling_rate=q, noise_multiplier=z), strict=True))
     assert 1 - 2 * q - 0.05 < both[2] / bounds[2] <= 1 + 1e-9
     assert both[3] <= bounds[3]
-    # A bound that uses the distance 1 between all laws, as in a wrong proof, is too small.
+    # A wrong proof uses the distance 1 between all laws. Its bound is too small.
     assert math.log1p(q * q * math.expm1(1 / z**2)) < both[2]
 
 
@@ -272,7 +273,7 @@ def test_the_worst_case_comes_near(q, z):
 @pytest.mark.parametrize("law", ["gaussian", "laplace"])
 @pytest.mark.parametrize("n, m", [(2, 1), (4, 2), (5, 2), (5, 4), (3, 3)])
 def test_no_small_data_is_told_apart_further_than_counted(law, n, m):
-    """No small data set is distinguished further than counted, if one record is zeroed out.
+    """If one record of a small data set is zeroed out, the divergence is at most the counted value.
 
     We enumerate all batches of m of n records, and both orders of the neighbours.
     """
@@ -286,7 +287,8 @@ def test_no_small_data_is_told_apart_further_than_counted(law, n, m):
         laws = sums(data, drawn), sums(zeroed, drawn)
         (bound,) = step(release(z, m / n, law=law), [alpha])
         for pair in (laws, laws[::-1]):
-            assert divergence(*pair, noise, alpha) <= bound * (1 + 2e-5)  # the factor is for kinks of the densities
+            # the factor allows for quadrature errors at kinks of the densities
+            assert divergence(*pair, noise, alpha) <= bound * (1 + 2e-5)
 
 
 @pytest.mark.verifies("ours:zero-out-replaced")
@@ -312,7 +314,7 @@ def test_it_is_never_above_what_a_record_replaced_costs_with_the_same_noise():
 def test_what_a_thousand_steps_cost():
     """A thousand steps have the ledger's epsilons: Poisson batches, and batches without replacement.
 
-    The same noise is also counted for replacing one record.
+    We also compute the epsilon of this noise for replacing one record.
     """
     (once,) = without_replacement_zeroed([8], sampling_rate=0.01, noise_multiplier=2.0)
     assert once == pytest.approx(5.0574773e-4, rel=1e-8)
@@ -329,9 +331,9 @@ def test_what_a_thousand_steps_cost():
 
 @pytest.mark.verifies("ours:zero-out-pure")
 def test_pure_privacy_is_attained_in_fractions():
-    """The pure epsilon of zero-out is attained, in fractions. All ratios are within e^epsilon.
+    """A mechanism attains the pure epsilon of zero-out, in exact fractions. All its ratios are at most e^epsilon.
 
-    The first shares of A, B' and B are a, e^epsilon a and e^(2 epsilon) a.
+    The first probabilities for the batches A, B' and B are a, e^epsilon a and e^(2 epsilon) a.
     """
     ratio, a = Fraction(3), Fraction(1, 100)
     A, B0, B = ((share, 1 - share) for share in (a, ratio * a, ratio**2 * a))
@@ -348,9 +350,9 @@ def test_pure_privacy_is_attained_in_fractions():
 @pytest.mark.verifies("ours:zero-out-pure")
 @pytest.mark.parametrize("n, m", [(3, 1), (4, 2), (5, 2), (4, 3), (3, 3)])
 def test_pure_privacy_on_all_batches_of_small_data(n, m):
-    """Pure privacy holds on all batches of small data, with bits and zero records, by enumeration.
+    """The bound of pure privacy holds on all batches of small data, with bits and zero records, by enumeration.
 
-    We compute the largest ratio of random mechanisms, and that of the sampled ones.
+    We compute the largest log ratio of random mechanisms with and without sampling.
     """
     rng, ratios, q = np.random.default_rng(n + 10 * m), [], m / n
     values = (0, 1, None)
@@ -375,7 +377,7 @@ def test_pure_privacy_on_all_batches_of_small_data(n, m):
                 ratio = float(np.abs(np.log(drawn(last) / drawn(2))).max())
                 assert ratio <= bound * (1 + 1e-12)
                 ratios.append(ratio / bound)
-    assert max(ratios) > 0.3  # so the enumeration comes near the bound
+    assert max(ratios) > 0.3  # some mechanisms come near the bound
 
 
 @pytest.mark.verifies("ours:zero-out-pure")
@@ -395,9 +397,9 @@ def test_pure_amplification_at_all_sizes():
 
 @pytest.mark.verifies("ours:zero-out-pure")
 def test_few_steps_of_laplace_noise_are_counted_by_pure_composition():
-    """Few steps of Laplace noise are counted by pure composition: scale 10, q = 0.01, one step.
+    """For one step of Laplace noise (scale 10, q = 0.01), the smallest epsilon comes from pure composition.
 
-    For this delta, no Renyi order helps.
+    For this delta, no Rényi order gives a smaller epsilon.
     """
     g = spend(release(10 * SQUARE_ROOT_2, 0.01, law="laplace"), delta=1e-12)
     exact = math.log1p(0.01 * math.expm1(0.2)) - math.log1p(0.01 * math.expm1(0.1))

@@ -1,8 +1,9 @@
 """Tests with axe-core in Chromium that people who cannot see, or use no mouse, can read the site.
 
-Run it after `make site`. It fails on each fault that axe calls serious or critical, and ignores what axe cannot decide.
-site_check.py tests the contrast on every page in each theme. Contrast takes axe longer than all other rules together,
-so axe tests it only on one page of each kind, in the light and in the dark theme.
+Run this file after `make site`. The test fails on each fault that axe calls serious or critical, and ignores results
+that axe marks as undecided. site_check.py tests the contrast on every page in each theme. The contrast rule takes axe
+longer than all other rules together. So axe tests the contrast only on one page of each kind, in the light and in the
+dark theme.
 """
 
 from pathlib import Path
@@ -14,7 +15,8 @@ from playwright.sync_api import sync_playwright
 from tests.project.site_check import SITE, chromium, served
 
 AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js")
-CODE = ("generated/api/", "_modules/")  # hundreds of pages of two kinds; we test these few
+# the site has hundreds of pages of code in these two folders; we test only a few
+CODE = ("generated/api/", "_modules/")
 OF_CODE = (
     "generated/api/index", "generated/api/nfa.rules.dp_dfa", "generated/api/nfa.privacy.accountant",
     "_modules/nfa/rules/dp_dfa",
@@ -42,7 +44,7 @@ def context(site):
     kind, address = site
     browser = kind.launch(executable_path=chromium(), args=["--no-sandbox", "--disable-dev-shm-usage"])
     made = browser.new_context(viewport={"width": 1300, "height": 900}, base_url=address)
-    made.set_default_timeout(120_000)  # milliseconds, for a machine that is busy
+    made.set_default_timeout(120_000)  # milliseconds; enough for a busy machine
     yield made
     browser.close()
 

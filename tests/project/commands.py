@@ -1,4 +1,4 @@
-"""The recorded output of the commands in tests/project/commands.toml, and the comparison with today's output.
+"""The recorded output of the commands in tests/project/commands.toml, and the comparison with the present output.
 
 The records are in tests/project/commands. After a change that users should see, record all commands again, or some of
 them, and read the difference in git::
@@ -6,12 +6,13 @@ them, and read the difference in git::
     python -m tests.project.commands
     python -m tests.project.commands help-train epsilon
 
-A command runs in this process, in its own folder with one small data set, and finds no other data. The record has its
-output on both streams and its exit code. The comparison is exact, except for
+A command runs in this process, in its own folder with one small data set, and finds no other data. The record has the
+command's standard output, standard error and exit code. The comparison is exact, except for
 
 - times, memory and line numbers, which differ between machines and runs: `VARIES` replaces them by a word;
-- floats of ten characters or more, because their last digits depend on the processor: they may differ by `CLOSE` of
-  their size or by one unit of the last digit, and results of training and audits by `TRAINED`;
+- floats of ten characters or more, because their last digits depend on the processor. They may have a relative
+  difference of `CLOSE`, or differ by one unit of the last digit. Results of training and audits may differ by
+  `TRAINED`;
 - the source and the tests that `nfa eq` lists, which are left out;
 - the layout of typer, if its version is not that of constraints.txt: then only the letters are compared, without types.
 """
@@ -34,18 +35,19 @@ from tests.project.tree import ROOT
 FOLDER = ROOT / "tests" / "project" / "commands"
 NAMED = FOLDER.parent / "commands.toml"
 SLOW = {"plan-ohana2021-table1"}
-LAID_OUT = ("help", "unknown-option")  # typer lays out the commands with these first letters
+LAID_OUT = ("help", "unknown-option")  # typer determines the layout of commands whose names begin like this
 COMPUTED = ("audit", "train")  # these commands print results of training or sampling
 CLOSE, TRAINED = 1e-9, 1e-5
 
-# The samplers of these commands are recorded. A new sampler appears in lists and helps, and changes no record.
+# The recorded commands know only these samplers. If you add a sampler, the records stay valid.
 RECORDED = ("none", "epoch-partition", "without-replacement", "poisson", "poisson-rejection", "partial-passes")
 # Environment variables that change the output or the place of the data.
 NOT_SET = ("NFA_DEBUG", "NFA_DATA_HOME", "FORCE_COLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
 VARIES = {
     r"^.*, about [\d.]+ (s|min|h) left\n": "",  # a line of progress every 15 seconds
     r"(about |took |, |~)[\d.]+ (s|min|h|days)\b": r"\1TIME",
-    r"^(compiling kernels: |each of \d+ processes compiles ).*\n": "",  # once per process; this one runs many commands
+    # printed once per process, but this process runs many commands
+    r"^(compiling kernels: |each of \d+ processes compiles ).*\n": "",
     r"\btimed [\w =]+?(, and scaled)?(?=\n|\\n)": "timed SOME",  # the number of timings depends on the time
     r"\b[\d.]+ GB\b": "MEMORY",
     r"\.py:\d+\b": ".py:N",
@@ -77,7 +79,7 @@ def run(command: str, folder: Path) -> str:
     from tests.experiments.tiny_runs import write_data
 
     write_data(folder / "tiny.npz")
-    # The width of lines with file names is large enough for any path, so a longer path wraps no other line.
+    # A width that is large enough for any path, so a longer path does not change the line breaks.
     width = 400 if command.startswith(("nfa eq", "nfa errata")) and not command.endswith("--help") else 100
     env = {name: value for name, value in os.environ.items() if name not in NOT_SET}
     env |= {"COLUMNS": str(width), "NO_COLOR": "1", "TERM": "dumb"}
@@ -95,7 +97,7 @@ def run(command: str, folder: Path) -> str:
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
     ):
-        cli._commands.cache_clear()  # a help that was built earlier would list every sampler
+        cli._commands.cache_clear()  # a cached help text would list every sampler
         code = cli.main(shlex.split(command)[1:])
     cli._commands.cache_clear()
     parts = {"standard output": out.getvalue(), "standard error": err.getvalue()}
@@ -109,7 +111,7 @@ def run(command: str, folder: Path) -> str:
 
 
 def kept(name: str) -> str:
-    """The record of a command, in the form in which we compare it."""
+    """The stored record of a command, in the form that we compare."""
     return comparable(file_of(name).read_text(encoding="utf-8"))
 
 
@@ -123,11 +125,12 @@ def comparable(text: str) -> str:
             lines.append(line.partition(" @ ")[0] if label == "code" else line)
         if label in ("code", "tests"):
             listing = text.startswith("$ nfa eq")
-    return re.sub(r"\n {10}(?=\S)", " ", "\n".join(lines))  # join lines that wrap elsewhere because of another path
+    # join wrapped lines, because a path of another length wraps them at other places
+    return re.sub(r"\n {10}(?=\S)", " ", "\n".join(lines))
 
 
 def rounded_alike(printed: str, recorded: str, tolerance: float) -> str:
-    """The output, in which each long float close to the recorded float is replaced by the recorded one."""
+    """The output in which each long float is replaced by the recorded float if the two are close."""
     words, said = NUMBER.split(printed), NUMBER.split(recorded)
     if len(words) != len(said):
         return printed

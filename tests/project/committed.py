@@ -1,4 +1,4 @@
-"""The records in results/, and the cells that the code describes, run with kernels or with plain NumPy like the record.
+"""The records in results/, and the settings with which the present code would make them again.
 
 `nfa reproduce --list` prints the times of the runs from nfa/papers/recorded.toml. After a change of results/ or of the
 text of a report, write recorded.toml, the reports and the tables again::
@@ -22,19 +22,22 @@ from nfa.papers import index, run_selection
 from tests.project.tree import ROOT
 
 TIMES = ROOT / "nfa" / "papers" / "recorded.toml"
-Folder = dict[tuple[str, str], dict[str, Any]]  # the records of a folder, by experiment and cell
+Folder = dict[tuple[str, str], dict[str, Any]]  # {(experiment, cell): record} for a folder
 HEAD = "# What the whole runs in results/ took, and others should: by python -m tests.project.committed, not by hand.\n"
 
 
 def as_run(settings: Settings, record: dict[str, Any]) -> Settings:
-    """The settings with the record's choice of kernels. A record without this choice was run with plain NumPy."""
+    """The settings with the record's choice of kernels.
+
+    A record without this entry comes from a run with plain NumPy.
+    """
     return replace(settings, kernels=record["settings"].get("kernels", False))
 
 
 def described(record: dict[str, Any], settings: Settings) -> bool:
     """Whether the record is of a run with these settings.
 
-    The kernels may differ, and also the noise if epsilon determines it.
+    The kernels may differ. The noise may also differ if it follows from a target epsilon.
     """
     found, asked = records.settings_of(record), as_run(settings, record).to_json()
     if asked.pop("target_epsilon", None):
@@ -45,7 +48,7 @@ def described(record: dict[str, Any], settings: Settings) -> bool:
 
 
 def recorded_times(results: Path = ROOT / "results") -> dict[str, dict[str, dict[str, Any]]]:
-    """By variant, item and scale: the time of all runs of seeds 1 to k, for the largest k with complete records."""
+    """{variant: {item: {scale: time}}} of all runs of seeds 1 to k, for the largest k with complete records."""
     kept: list[Folder] = []
     for folder in sorted(results.iterdir()):
         whole = [record for record in records.in_folder(folder) if "stopped" not in record]
@@ -61,7 +64,8 @@ def recorded_times(results: Path = ROOT / "results") -> dict[str, dict[str, dict
 
 
 TYPED = r"^    nfa reproduce (\S+)(?: --variant (\w+))?(?: --scale (\w+) --seeds (\d+)(.*))?$"
-EXAMPLES = {name: info.variants[0].n_train for name, info in DATASETS.items()}  # as published
+# numbers of training examples in the published data sets
+EXAMPLES = {name: info.variants[0].n_train for name, info in DATASETS.items()}
 ONLY = re.compile(r"--only ('[^']*'|\S+)")
 
 
@@ -71,7 +75,7 @@ def reports(results: Path = ROOT / "results") -> list[Path]:
 
 
 def texts(place: Path) -> dict[Path, str]:
-    """The contents of a REPORT.md and of the tables next to it, from the records or rows next to it and its command."""
+    """The contents of a REPORT.md and of its tables, made again from the records or rows in its folder."""
     text = place.read_text(encoding="utf-8")
     told = re.search(TYPED, text, re.MULTILINE)
     assert told, place
@@ -79,7 +83,8 @@ def texts(place: Path) -> dict[Path, str]:
     if scale is None:
         rows = json.loads((place.parent / "rows.json").read_text(encoding="utf-8"))["rows"]
         found = report.texts_of_rows(index.find(id), rows)
-        (software,) = re.findall(r"^Software: .*", text, re.MULTILINE)  # of the rows, not of this environment
+        # the software that made the rows, not the software of this environment
+        (software,) = re.findall(r"^Software: .*", text, re.MULTILINE)
         found["REPORT.md"] = re.sub(r"(?m)^Software: .*", software, found["REPORT.md"])
         return {place.with_name(name): text for name, text in found.items()}
     wanted = run_selection.options(text.strip("'") for text in ONLY.findall(rest))
@@ -94,10 +99,11 @@ def texts(place: Path) -> dict[Path, str]:
 
 
 def estimated_times(results: Path = ROOT / "results") -> dict[str, dict[str, dict[str, int]]]:
-    """By variant, item and scale: estimated seconds of all its runs, from recorded runs of the same rules and networks.
+    """{variant: {item: {scale: seconds}}}: estimates from recorded runs of the same rules and networks.
 
-    We assume that the time of a run of one rule and network is proportional to epochs times examples times pixels, and
-    to K if it has K repetitions. A scale has no estimate if it has a rule and network without a recorded run.
+    We assume that the time of a run of one rule and network is proportional to epochs times examples times pixels. For
+    a rule with K repetitions, it is also proportional to K. A scale has no estimate if it has a rule and network
+    without a recorded run.
     """
     rates: dict[tuple[str, str], list[float]] = {}
     examples = dict(EXAMPLES)
@@ -135,9 +141,9 @@ def _each(dataset: str, rule_settings: dict[str, Any]) -> float:
 
 
 def _time(experiment: Experiment, scale: str, kept: list[Folder]) -> dict[str, Any]:
-    """The time of a folder that has at least all runs of seed 1.
+    """The time of the runs in a folder that has at least all runs of seed 1.
 
-    It is empty if the folder has only some runs (`--only`), or stopped ones.
+    The result is empty if the folder has only some runs (`--only`) or stopped runs.
     """
     for seeds in range(experiment.seeds[scale], 0, -1):
         cells = experiment.cells(scale, list(range(1, 1 + seeds)))

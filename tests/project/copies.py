@@ -18,8 +18,8 @@ CACHES = ("__pycache__", ".*", "*.egg-info", "venv", "build", "dist", "runs", "m
 def copy_of_tree(tmp_path: Path) -> Path:
     """Copy the tree into the folder `tree` below tmp_path and return that folder.
 
-    The copy has the tracked files and the untracked ones that git does not ignore, as they are on the disk. Without git
-    it has everything but caches and build outputs.
+    The copy has the tracked files and the untracked files that git does not ignore, as they are on the disk. Without
+    git, the copy has everything except caches and build outputs.
     """
     copy = tmp_path / "tree"
     if not (ROOT / ".git").exists():
@@ -34,14 +34,17 @@ def copy_of_tree(tmp_path: Path) -> Path:
 
 
 def run_in(copy: Path, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
-    """Run `python ARGUMENTS` in a copy, with the copy in front of every other nfa; `env` adds to the environment."""
+    """Run `python ARGUMENTS` in a copy. Python imports nfa from this copy. ``env`` adds environment variables."""
     settings = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COV"))}
     settings |= {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"} | env
     return subprocess.run([sys.executable, *arguments], cwd=copy, env=settings, capture_output=True, text=True)
 
 
 def checked_in(copy: Path, *arguments: str, **env: str) -> str:
-    """The output of `python ARGUMENTS` in a copy. An exit code other than 0 fails the test and shows both streams."""
+    """The output of `python ARGUMENTS` in a copy.
+
+    An exit code other than 0 fails the test, which then prints standard output and standard error.
+    """
     done = run_in(copy, *arguments, **env)
     assert done.returncode == 0, f"python {' '.join(arguments)}\n{done.stdout}\n{done.stderr}"
     return done.stdout
@@ -53,5 +56,5 @@ def nfa_in(copy: Path, *arguments: str, **env: str) -> str:
 
 
 def pytest_in(copy: Path, *arguments: str, **env: str) -> str:
-    """Run tests of a copy in one process; if one fails, the test that calls this function fails."""
+    """Run tests of a copy in one process. If one of these tests fails, the test that calls this function fails."""
     return checked_in(copy, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-n", "0", *arguments, **env)

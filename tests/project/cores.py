@@ -1,4 +1,4 @@
-"""The fast and the slow tests on several kinds of processor core, because no result may depend on how a core rounds.
+"""Run the fast and the slow tests as on several kinds of processor cores, because results must not depend on the core.
 
     python -m tests.project.cores                          all of `CORES`
         python -m tests.project.cores --core Haswell -k dfa    one core; pytest gets the other arguments
@@ -17,7 +17,8 @@ from collections.abc import Sequence
 
 from tests.project.tree import ROOT
 
-# OpenBLAS's name -> numba's name, and the first letters of the features that NumPy and the C library may not use.
+# OpenBLAS's name of a core -> numba's name, and the first letters of the features that NumPy and the C library must not
+# use.
 AVX512 = ("AVX512", "X86_V4")
 AVX2 = (*AVX512, "AVX2", "FMA", "F16C", "X86_V3")
 CORES = {
@@ -28,7 +29,7 @@ CORES = {
     "SkylakeX": ("skylake-avx512", ()),
 }
 NAMES = ("OPENBLAS_CORETYPE", "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NPY_DISABLE_CPU_FEATURES", "GLIBC_TUNABLES")
-LIBRARY = ("AVX512F", "AVX2", "FMA", "AVX")  # as the C library names them
+LIBRARY = ("AVX512F", "AVX2", "FMA", "AVX")  # names of the features in the C library
 
 ASK = """
 import json, numpy, threadpoolctl
@@ -39,15 +40,15 @@ print(json.dumps([blas[0].get("architecture") if blas else None, found]))
 
 
 def environment(core: str, found: Sequence[str]) -> dict[str, str]:
-    """The variables that make this process's children run as on a core.
+    """The environment variables with which child processes run as on this kind of core.
 
-    ``found`` has NumPy's features above its baseline.
+    ``found`` has the features above the baseline that NumPy found.
     """
     for_numba, without = CORES[core]
     variables = {
         "OPENBLAS_CORETYPE": core,
         "NUMBA_CPU_NAME": for_numba,
-        "NUMBA_CPU_FEATURES": "",  # the features of that processor
+        "NUMBA_CPU_FEATURES": "",  # "": numba uses the features of the named processor
         "NPY_DISABLE_CPU_FEATURES": " ".join(name for name in found if name.startswith(without)),
         "OMP_NUM_THREADS": "1",
     }
@@ -79,7 +80,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--core", action="append", choices=CORES, help="one of them; may be given several times")
     asked, arguments = parser.parse_known_args(words)
     _, found = reported({})
-    ran: dict[str | None, int] = {}  # keys: the reported core
+    ran: dict[str | None, int] = {}  # {reported core: exit code}
     refused = []
     for core in asked.core or CORES:
         variables = environment(core, found)

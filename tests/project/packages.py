@@ -1,13 +1,13 @@
 """Build the sdist and the wheel, install and test them on each Python, with old, pinned and new libraries.
 
-``make packages`` runs this and writes results/trust-packages/packages.json. ``python -m tests.project.packages --only
-"3.11 lowest"`` runs one environment again and keeps the records of the others. It needs `uv` and `pip_audit` in the
-Python that runs it (extra `packages`), and works in a temporary folder. The first patch release of the oldest Python
-must be able to install the pinned libraries with every extra. In every environment, made from the wheel, we run these
-checks:
+``make packages`` runs this module and writes results/trust-packages/packages.json. ``python -m tests.project.packages
+--only "3.11 lowest"`` runs one environment again and keeps the records of the others. The Python that runs this module
+needs `uv` and `pip_audit` (extra `packages`). The module works in a temporary folder. The first patch release of the
+oldest Python must be able to install the pinned libraries with every extra. In every environment, which has nfa from
+the wheel, we run these checks:
 - `pip check`, before and after the extras;
-- the import of every module and the commands of tests/project/watched.py, under its watch, from an empty folder;
-- the sdist, installed in the wheel's place, has the same files;
+- the import of every module and the commands of tests/project/watched.py, with its audit hook, in an empty folder;
+- nfa installed from the sdist has the files of nfa installed from the wheel;
 - the fast tests of the unpacked sdist, with the installed package, in the environments of TESTED;
 - pip-audit for everything installed.
 """
@@ -32,16 +32,17 @@ from tests.project.tree import ROOT, revision
 
 NAME = "noisy-feedback-alignment"  # name of the distribution; its package is imported as nfa
 RECORD = ROOT / "results" / "trust-packages" / "packages.json"
-EXTRAS = ("test", "course", "sweep", "secure", "opu")  # used by fast tests or by the command line
+EXTRAS = ("test", "course", "sweep", "secure", "opu")  # extras that fast tests or the command line use
 LIBRARIES = ("newest", "pinned", "lowest")
 OLDEST = "3.11"
-# The lowest versions are for the oldest Python. A newer Python needs newer libraries, and pip finds those with a wheel.
+# The lowest versions are for the oldest Python. A newer Python needs newer libraries, and pip finds libraries with a
+# wheel.
 ENVIRONMENTS = [f"{p} {s}" for p in ("3.11", "3.12", "3.13") for s in LIBRARIES if s != "lowest" or p == OLDEST]
 TESTED = ("3.11 lowest", "3.11 newest", "3.12 newest", "3.13 newest")
 
 
 def call(*command, cwd, check=True, **environment):
-    """Run a command that uses nothing of this process's Python, and return the completed command."""
+    """Run a command without this process's Python variables, and return the completed command."""
     own = ("PYTHON", "PYTEST", "COV", "VIRTUAL_ENV", "XDG_", "MPL")
     env = {name: value for name, value in os.environ.items() if not name.startswith(own)}
     env |= {"OMP_NUM_THREADS": "1"} | environment
@@ -56,7 +57,7 @@ def uv(*arguments, cwd, **settings):
 
 
 def interpreter(version):
-    """A Python of this version that runs, from PATH or else one of pyenv's; None if there is none."""
+    """A Python of this version from PATH or else from pyenv; None if there is none."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
     candidates = [shutil.which(f"python{version}"), *sorted(pyenv.glob(f"versions/{version}.*/bin/python"))]
     code = "import sys, ssl, venv; print('.'.join(map(str, sys.version_info[:2])))"
@@ -73,7 +74,7 @@ def tracked():
 
 
 def copied(to):
-    """A copy of the files under version control, so that no other file gets into a package."""
+    """Copy the files under version control, so that no other file gets into a package."""
     for name in tracked():
         (to / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, to / name)
@@ -107,7 +108,7 @@ def built(place):
 
 
 def unsatisfiable(tree):
-    """Why pip cannot install constraints.txt with every extra on the oldest Python's first patch release."""
+    """The lines of the error if the oldest Python's first patch release cannot install constraints.txt."""
     every = ("setup.cfg", "--all-extras", "--constraint", "constraints.txt", "--python-version", OLDEST)
     done = uv("pip", "compile", *every, "--output-file", os.devnull, cwd=tree, check=False)
     return done.stderr.splitlines() if done.returncode else []
@@ -127,7 +128,7 @@ def constraints(libraries, unpacked, place):
 
 
 def floors(unpacked, installed):
-    """Name -> installed version, for the libraries that setup.cfg names for run time or in one of EXTRAS."""
+    """{library: installed version} for the libraries that setup.cfg requires for run time or in one of EXTRAS."""
     config = configparser.ConfigParser()
     config.read(unpacked / "setup.cfg")
     lists = [config["options"]["install_requires"], *(config["options.extras_require"][extra] for extra in EXTRAS)]
@@ -144,7 +145,7 @@ def files_of(python, cwd):
 
 
 def tried(python, unpacked, place, *parts):
-    """Run parts of tests/project/watched.py in an empty folder with an empty home; return the commands that ran."""
+    """Run parts of tests/project/watched.py in an empty folder with an empty home, and return the commands that ran."""
     folders = {name: place / name for name in ("home", "temp", "elsewhere", "out")}
     for folder in folders.values():
         shutil.rmtree(folder, ignore_errors=True)
@@ -165,9 +166,9 @@ def tried(python, unpacked, place, *parts):
 
 
 def tests(python, unpacked, more):
-    """Counts of the fast tests of the sdist.
+    """The numbers of passed, failed and skipped fast tests of the sdist.
 
-    They use the installed nfa, but a process that a test starts uses the sdist.
+    The tests use the installed nfa, but a process that a test starts uses the sdist.
     """
     # The tests get their own font cache, because the user's cache would list fonts of an environment that is soon
     # removed.
@@ -185,7 +186,7 @@ def tests(python, unpacked, more):
 
 
 def audited(python, place):
-    """pip-audit's report on all installed packages but nfa: known vulnerabilities, or that no service answered."""
+    """pip-audit's report on all installed packages except nfa: known vulnerabilities, or a failed request."""
     site = call(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=place).stdout.strip()
     command = (sys.executable, "-m", "pip_audit", "--progress-spinner", "off", "--format", "json", "--path", site)
     done = call(*command, cwd=place, check=False)

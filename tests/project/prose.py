@@ -1,4 +1,4 @@
-"""Faults of our prose that a program can find: `python -m tests.project.prose` counts them in every kind of text.
+"""Finds faults of our prose: `python -m tests.project.prose` counts the marked sentences in every kind of text.
 
 A sentence is marked if it has more than `LONGEST` words, two colons or semicolons, or a word that the section "Words"
 of nfa/NOTATION.md replaces by another. For each kind of text prose.toml has a ceiling: the share of its sentences that
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.project.tree import ROOT
 
-LONGEST = 30  # words of a sentence
+LONGEST = 30  # largest number of words in a sentence
 CEILINGS = ROOT / "tests" / "project" / "prose.toml"
 # Code, formulas, links and roles count as one word. Tables, headings and fenced blocks are not sentences.
 ONE_WORD = re.compile(r"`[^`]*`|\$[^$]*\$|\{\w+\}`[^`]*`|\]\([^)]*\)|https?://\S+")
@@ -35,14 +35,14 @@ def _declared() -> dict[str, dict]:
 
 @cache
 def files(kind: str) -> list[Path]:
-    """The files of a kind, in order. A file that several kinds match belongs to the first one."""
+    """The files of a kind, in order. A file that fits several kinds belongs to the first of these kinds."""
     earlier = {path for other in list(kinds())[: list(kinds()).index(kind)] for path in files(other)}
     return sorted({path for pattern in kinds()[kind] for path in ROOT.glob(pattern)} - earlier)
 
 
 @cache
 def replaced() -> re.Pattern:
-    """The words in the third column of the table "Words", as one pattern."""
+    """A pattern for the words in the third column of the table "Words"."""
     section = (ROOT / "nfa" / "NOTATION.md").read_text(encoding="utf-8").split("\n## Words\n")[1].split("\n## ")[0]
     rows = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| ")]
     words = [word.strip() for row in rows[2:] if len(row) == 3 for word in row[2].split(",") if word.strip()]
@@ -50,7 +50,10 @@ def replaced() -> re.Pattern:
 
 
 def paragraphs(path: Path) -> Iterator[str]:
-    """The running text of a file without tables and code. Of Python files, we read docstrings or Markdown cells."""
+    """The running text of a file, without tables and code.
+
+    In Python files, it is the docstrings or the Markdown cells.
+    """
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".toml":
         yield from _of_markdown("\n\n".join(_strings(tomllib.loads(text))))
@@ -73,7 +76,7 @@ def _cells(text: str) -> Iterator[str]:
 
 
 def _strings(value: object) -> Iterator[str]:
-    """The texts of a statement that are shown to readers."""
+    """The texts of a statement in the ledger that readers see."""
     if isinstance(value, dict):
         for name, inner in value.items():
             if isinstance(inner, dict | list) or name in ("claims", "right", "use", "check", "number"):
@@ -90,7 +93,8 @@ def _of_markdown(text: str) -> Iterator[str]:
     text = re.sub(r"\$\$.*?\$\$", "", text, flags=re.DOTALL)
     for block in re.split(r"\n\s*\n|\n(?=\s*[-*] |\s*\d+\. |\w[\w, ]* : )", text):
         lines = [line for line in block.splitlines() if not NO_PROSE.match(line)]
-        yield re.sub(r"^\w[\w, ]* : ", "", " ".join(" ".join(lines).split()))  # a parameter and its meaning
+        # leave out the parameter's name before its meaning
+        yield re.sub(r"^\w[\w, ]* : ", "", " ".join(" ".join(lines).split()))
 
 
 def sentences(path: Path) -> list[str]:
@@ -121,7 +125,7 @@ def faults(sentence: str) -> list[str]:
 
 
 def share(kind: str) -> tuple[int, int]:
-    """How many sentences of a kind are marked, and how many sentences the kind has."""
+    """The number of marked sentences and the number of all sentences of a kind."""
     every = [sentence for path in files(kind) for sentence in sentences(path)]
     return sum(bool(faults(one)) for one in every), len(every)
 

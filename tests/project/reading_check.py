@@ -1,7 +1,7 @@
-"""Tests of the papers' pages in Chromium, used like a reader with the paper open. Run them after `make site`.
+"""Tests of the papers' pages in Chromium, which act like a reader with the paper. Run them after `make site`.
 
-A search for a printed number finds its statement first. Each statement opens at its own address. Its formulas are
-drawn, its lines of code stand next to them, and a term has the same mark in both.
+The first result of a search for a printed number is its statement. Each statement opens at its own address. The page
+draws its formulas next to its lines of code, and marks a term in the formula and in the code alike.
 """
 
 import re
@@ -18,7 +18,7 @@ from nfa.ledger import OURS, documents
 from nfa.ledger.formulas import DISPLAY
 from tests.project.site_check import SITE, chromium, served
 
-# What a reader with the paper open types, and the statement that the reader means.
+# What a reader of a paper types into the search, and the statement that the reader means.
 PRINTED = {
     "lee2020": {
         "(5)": "eq5", "eq. (2)": "eq2", "equation 4": "eq4", "Lemma 3": "lem3", "Fig. 1": "fig1", "Figure 2": "fig2",
@@ -179,7 +179,7 @@ def told(tab, figure):
 def test_the_sliders_of_epsilon_say_what_nfa_says(tab, z, q, delta):
     """At four positions of the sliders, four theorems give nfa's epsilon to nine digits.
 
-    We compare them after 100, 1,000 and 10,000 steps.
+    We compare the epsilons after 100, 1,000 and 10,000 steps.
     """
     tab.goto("generated/moving.html")
     at = {name: moved(tab, f"epsilon-{name}", to) for name, to in (("z", z), ("q", q), ("delta", delta))}
@@ -189,7 +189,10 @@ def test_the_sliders_of_epsilon_say_what_nfa_says(tab, z, q, delta):
 
 
 def test_the_pictures_move(tab):
-    """A slider changes the drawing and its text. In these pictures, the angles decrease and the span attack fails."""
+    """A slider changes the drawing and its text.
+
+    In the two tested pictures, the angles decrease and the span attack fails.
+    """
     tab.goto("generated/moving.html")
     drawn = "id => document.querySelector(`#${id} svg`).innerHTML"
     for figure, slider, first, last in (

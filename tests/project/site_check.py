@@ -1,9 +1,9 @@
-"""The built site in a real browser: formulas, links, requests, phone width, dark mode. `make site-check` runs this.
+"""Tests of the built site in a browser: formulas, links, requests, phone width, dark mode (`make site-check`).
 
 The file is not part of the test suite, because pytest does not collect its name. It needs build/site, playwright and
-Chromium. The browser opens every page once, on a phone. A script in the page (site_check.js) reports what a reader
-meets there. Each function of `CHECKS` searches this report for one kind of fault, and describes each fault in a
-sentence. The last tests use small broken pages, and must find their faults.
+Chromium. The browser opens every page once, with the width of a phone. A script in the page (site_check.js) reports the
+properties of the page. Each function of `CHECKS` searches this report for one kind of fault, and describes each fault
+in a sentence. The last tests use small broken pages. The checks must find the faults of these pages.
 """
 
 import asyncio
@@ -30,14 +30,14 @@ from tests.project.tree import ROOT
 
 SITE = ROOT / "build" / "site"
 PHONE = {"width": 390, "height": 844}
-TABS = 3  # more tabs than two cores, because a tab sometimes waits
+TABS = 3  # more tabs than cores, because a tab sometimes waits
 LOOK = (Path(__file__).parent / "site_check.js").read_text(encoding="utf-8")
 THEMES = ("light", "auto", "dark")  # auto: the system asks for the dark theme
 
 
 @dataclass
 class Page:
-    """What the browser met on one page. The names in `look` are those of site_check.js."""
+    """The browser's report on one page. The names in `look` are those of site_check.js."""
 
     name: str
     requests: list[str] = field(default_factory=list)
@@ -61,7 +61,7 @@ def chromium() -> str:
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
-    """Serves files without printing a line for each. Connections stay open, and the browser may cache scripts."""
+    """A server of files that prints nothing. Connections stay open, and the browser may cache scripts."""
 
     protocol_version = "HTTP/1.1"
 
@@ -75,7 +75,7 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
-    """A server for the folder, at an address of this machine."""
+    """Start a server for the folder, at an address of this machine."""
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=folder)) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}/"
@@ -96,7 +96,8 @@ def visit_at(address: str, names: list[str]) -> Pages:
 
 async def _visit(address: str, pages: list[Page]) -> Pages:
     async with async_playwright() as playwright:
-        # Every host name but this machine's is unknown, so that a request to another machine is recorded and fails.
+        # Host names of other machines are unknown to this browser, so a request to another machine fails and is
+        # recorded.
         alone = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
         browser = await playwright.chromium.launch(executable_path=chromium(), args=[alone])
         context = await browser.new_context(viewport=PHONE, is_mobile=True, has_touch=True, reduced_motion="reduce")
@@ -153,12 +154,12 @@ def console(pages: Pages) -> Iterator[str]:
     """No script fails, and no file is missing."""
     for page in pages.values():
         for text in page.console:
-            if not text.endswith("/favicon.ico)"):  # browsers request it by themselves
+            if not text.endswith("/favicon.ico)"):  # browsers request this file without a link
                 yield f"{page.name}: the browser says {text!r}"
 
 
 def links(pages: Pages, folder: Path = SITE) -> Iterator[str]:
-    """Every link inside the site leads to an existing page and to an existing place on the page."""
+    """Every link inside the site leads to an existing page and to an existing label on this page."""
     for page in pages.values():
         for target in sorted({link["to"] for link in page.look["links"]}):
             path, fragment = map(unquote, urldefrag(target))
@@ -188,7 +189,7 @@ def requests(pages: Pages) -> Iterator[str]:
 
 
 def phone(pages: Pages) -> Iterator[str]:
-    """On a phone, no page scrolls sideways, no text is cut off, and no text is tiny."""
+    """On a phone, no page scrolls sideways, all text is inside the window, and no text is tiny."""
     for page in pages.values():
         look = page.look["phone"]
         if look["width"] > PHONE["width"]:
@@ -241,12 +242,12 @@ def test_pages_and_site_are_light():
 
 
 def test_the_code_pages_are_of_our_own_code():
-    """The code pages show our code only, and not Python's classes, which some of our objects have."""
+    """The code pages show only nfa's code, not the Python classes of some objects."""
     assert {path.name for path in (SITE / "_modules").iterdir()} == {"index.html", "nfa"}
 
 
 def test_there_was_something_to_look_at(pages):
-    """The browser met pages, formulas, pictures and links; an empty folder would pass the other tests."""
+    """The browser has found pages, formulas, pictures and links; an empty folder would pass the other tests."""
     looks = [page.look for page in pages.values()]
     counts = {
         "pages": len(pages),
@@ -261,7 +262,7 @@ def test_there_was_something_to_look_at(pages):
 
 
 def test_every_false_verdict_is_one_click_from_the_cell_that_shows_it(pages):
-    """Each false verdict's statement and erratum link to the cell that shows it, and the tutorial links back."""
+    """Each false statement and its erratum link to the tutorial's cell that shows it, which links back."""
     false = [item for item in ledger.items() if item.verdict == "false"]
     assert len(false) > 10
     for item in false:
@@ -346,7 +347,7 @@ BROKEN = {
 
 @pytest.fixture(scope="module")
 def broken(tmp_path_factory) -> Pages:
-    """A sound page, and next to it pages that are broken in one way each."""
+    """A folder with a correct page and with pages that have one fault each."""
     folder = tmp_path_factory.mktemp("broken")
     (folder / "tex-svg-full.js").symlink_to(SITE / "_static" / "tex-svg-full.js")
     bodies = {"other": "", **{re.sub(r"\W+", "-", name): body for name, (body, _) in BROKEN.items()}}

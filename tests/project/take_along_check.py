@@ -1,4 +1,4 @@
-"""The notebooks to take along, after `make site`: they are complete, have been run, and run again after unpacking."""
+"""Tests of the downloadable notebooks, after `make site`: they are complete, have outputs, and run after unpacking."""
 
 import re
 import shutil
@@ -73,7 +73,7 @@ def test_a_notebook_runs_where_it_was_unpacked(unpacked, tmp_path):
 
 
 def test_what_was_run_before_the_build_is_found_by_it(tmp_path):
-    """The build finds the notebooks that were run before it, so it does not run them again."""
+    """The build finds notebooks that were run before the build, so it does not run them again."""
     script = tmp_path / "01_short.py"
     script.write_text("# %% [markdown]\n# # Short\n\n# %%\nprint(1 + 1)\n", encoding="utf-8")
     _, notebook, _ = run_all.run(script)

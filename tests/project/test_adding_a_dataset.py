@@ -1,4 +1,4 @@
-"""A data set is added in two places: an entry of data/registry.py and a paragraph of data/SOURCES.md.
+"""Tests that you can add a data set in two places: an entry of data/registry.py and a paragraph of data/SOURCES.md.
 
 The tests make both changes in a copy of the tree. Lists, errors and training in the copy include the data set without
 further changes.
@@ -60,7 +60,7 @@ def replaced(path: Path, old: str, new: str) -> None:
 
 @pytest.fixture(scope="module")
 def added(tmp_path_factory):
-    """A copy of the tree with the data set added, and the folder of data sets, which contains the new one."""
+    """A copy of the tree with the data set added, and the folder of data sets, which contains the new data set."""
     folder = tmp_path_factory.mktemp("added")
     copy, home = copy_of_tree(folder), folder / "home"
     home.mkdir()
@@ -115,19 +115,22 @@ def test_the_data_set_is_listed_named_in_errors_and_trained_on(added):
     ]
     record = json.loads(nfa_in(copy, *command, "--out", str(copy.parent / "run"), NFA_DATA_HOME=home))
     assert record["data"]["name"] == NAME
-    assert record["history"][-1]["test_accuracy"] > 0.6  # chance is one third
+    assert record["history"][-1]["test_accuracy"] > 0.6  # guessing gives one third
 
 
 @pytest.mark.nightly
 def test_the_tests_take_the_data_set_in(added):
-    """No test contains a list of data sets. Tests that need other data sets are also skipped in the copy."""
+    """No test contains a list of data sets, so the tests pass in the copy.
+
+    Tests that need other data sets are skipped.
+    """
     copy, home = added
     pytest_in(copy, *TESTS, NFA_DATA_HOME=home)
 
 
 @pytest.mark.slow
 def test_one_of_the_two_places_alone_is_not_enough(added):
-    """Without the paragraph about the data set, a test fails and names what is missing."""
+    """Without the paragraph about the data set, a test fails and names the missing paragraph."""
     copy, _ = added
     sources = copy / "data" / "SOURCES.md"
     kept = sources.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""A paper is added as one folder: statements, printed numbers, theory, a computed table, an audit and a certificate.
+"""Tests that you can add a paper as one folder: statements, printed numbers, theory, a table, an audit, a certificate.
 
 The tests add the folder of an invented paper, and a file of tests, to a copy of the tree. Commands and tests in the
 copy include the paper without further changes.

@@ -1,7 +1,7 @@
-"""A private rule is added in three files: the rule, its statement and its test.
+"""Tests that you can add a private rule in three files: the rule, its statement and its test.
 
-The tests add them to a copy of the tree, as CONTRIBUTING describes. Lists, commands, audits, searches and the tests
-over all rules in the copy include the new rule without further changes.
+The tests add these files to a copy of the tree, as CONTRIBUTING describes. Lists, commands, audits, searches and the
+tests over all rules in the copy include the new rule without further changes.
 """
 
 import json
@@ -10,7 +10,8 @@ import pytest
 
 from tests.project.copies import copy_of_tree, nfa_in, pytest_in, run_in
 
-NAME, ID = "dp_fa", ":".join(["ours", "dp-fa"])  # no id of the ledger may stand in this file
+# the id is joined, because this file must not contain an id that is not in the ledger
+NAME, ID = "dp_fa", ":".join(["ours", "dp-fa"])
 RULE = '''"""DP feedback alignment: fixed matrices, every example's direction clipped, and noise on the average."""
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A sampler and its theorem need three files: a class in nfa/sampling.py, the theorem in nfa/privacy, and a test.
+"""Tests that you can add a sampler with a class in nfa/sampling.py, its theorem in nfa/privacy, and a test.
 
 The tests write these files in a copy of the tree. Settings, helps, refusals, accountants and the other tests in the
 copy include the sampler without further changes.

@@ -1,4 +1,4 @@
-"""The output of commands does not change: commands print what is recorded in commands/.
+"""Tests that commands print the output that is recorded in tests/project/commands/.
 
 If users should see a change, run ``python -m tests.project.commands NAME`` and commit the difference with the change.
 """

@@ -1,4 +1,4 @@
-"""Tests of running as on other processors: the features switched off for each, and the failure if one cannot be run."""
+"""Tests of tests/project/cores.py: features that are off for a core, and the failure if a core is not available."""
 
 import pytest
 
@@ -28,14 +28,14 @@ def test_what_a_core_does_not_have_is_switched_off(core, found, off):
 @pytest.mark.slow
 @pytest.mark.parametrize("core", cores.CORES)
 def test_numpy_reports_the_core_that_it_is_told(core):
-    """NumPy reports the core that the variables name, or Haswell for Zen if OpenBLAS was built without Zen."""
+    """OpenBLAS reports the core that the variables name, or Haswell for Zen if it was built without Zen."""
     told, left = cores.reported(cores.environment(core, cores.reported({})[1]))
     assert told == core or (core, told) == ("Zen", "Haswell")
     assert not [name for name in left if name.startswith(cores.CORES[core][1])]
 
 
 def run(monkeypatch, capsys, tell, failing=()):
-    """Exit code, output and tested cores, on a machine with an OpenBLAS that reports tell(core) for a core."""
+    """A function that returns exit code, output and tested cores, if OpenBLAS reports tell(core) for each core."""
     tested = []
     monkeypatch.setattr(cores, "reported", lambda variables: (tell(variables.get("OPENBLAS_CORETYPE")), []))
     monkeypatch.setattr(cores, "tests", lambda variables, words: tested.append((variables, words)) or
@@ -47,7 +47,7 @@ def run(monkeypatch, capsys, tell, failing=()):
 
 def test_each_kind_is_tested_once(monkeypatch, capsys):
     code, said, tested = run(monkeypatch, capsys, {"Zen": "Haswell", None: None}.get)
-    assert code == 1  # because OpenBLAS reports no core
+    assert code == 1  # fails, because OpenBLAS reports no core
     code, said, tested = run(monkeypatch, capsys, lambda core: "Haswell" if core == "Zen" else core)
     assert (code, tested) == (0, ["Nehalem", "Sandybridge", "Haswell", "SkylakeX"])
     assert "=== SkylakeX: NumPy reports SkylakeX" in said

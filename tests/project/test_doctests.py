@@ -1,7 +1,7 @@
-"""The examples in docstrings print what they show.
+"""Tests that the examples in docstrings print the output that the docstrings show.
 
-They run through the declared packages, because `pytest --doctest-modules kernels` would import the folder under a wrong
-name.
+We find the examples through the declared packages, because `pytest --doctest-modules kernels` would import the folder
+under a wrong name.
 """
 
 import doctest

@@ -1,4 +1,4 @@
-"""Which modules may import which, where each library may be used, and what works without numba and matplotlib."""
+"""Tests of imports: between modules of nfa, of libraries, and without numba and matplotlib."""
 
 import ast
 import re
@@ -23,7 +23,7 @@ ONLY_IN = {
     "jupytext": ("nfa.course",),
     "nbformat": ("nfa.course",),
     "nbgrader": ("nfa.course",),
-    "IPython": ("nfa.course.student",),  # this and the next two come with nbgrader
+    "IPython": ("nfa.course.student",),  # this library and the next two come with nbgrader
     "psutil": ("nfa.course.confined",),
     "traitlets": ("nfa.course",),
     "sklearn": ("nfa.experiments.classifier",),
@@ -45,7 +45,7 @@ def imports(name, tree):
 
 @pytest.fixture(scope="module")
 def every():
-    """Module -> what it imports."""
+    """{module: names that it imports}."""
     return {name: imports(name, tree) for name, tree in trees().items()}
 
 
@@ -59,7 +59,7 @@ def within(name, packages):
 def linted(folder, *broken):
     """import-linter's output for nfa in the installed layout, made of links.
 
-    Each module in ``broken`` gets one more line.
+    Each module in ``broken`` gets an additional line.
     """
     (folder / "nfa").mkdir()
     changed = {name.split(".")[1] for name, _ in broken if "." in name}
@@ -83,7 +83,8 @@ def test_the_contracts_are_kept(tmp_path):
     done = linted(tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Contracts: 4 kept, 0 broken." in done.stdout
-    assert int(re.search(r"Analyzed (\d+) files", done.stdout)[1]) >= len(modules())  # kernels and data too
+    # nfa.kernels and nfa.data are included
+    assert int(re.search(r"Analyzed (\d+) files", done.stdout)[1]) >= len(modules())
 
 
 BROKEN = [  # a line in a module, at its top or in a function, and import-linter's message
@@ -98,7 +99,7 @@ BROKEN = [  # a line in a module, at its top or in a function, and import-linter
     ("nfa.data.npz", "from nfa.network import im2col", "nfa.data.npz -> nfa.network.im2col"),
     ("nfa", "from nfa.noise import Streams", "nfa -> nfa.noise"),
     ("nfa.cipher", "from nfa import noise", "No cycles are allowed in nfa."),
-    ("nfa.extra", "", "- nfa.extra"),  # in no tier
+    ("nfa.extra", "", "- nfa.extra"),  # a module that is in no tier of the contracts
 ]
 
 
@@ -216,7 +217,7 @@ def test_the_theory_of_every_paper_stands_without_the_experiments(every):
 def test_works_without_numba_and_matplotlib(every):
     """All modules that need no experiments can be imported without numba and matplotlib. BP and DFA can be trained.
 
-    This is the case in a browser.
+    In a browser, these two libraries are missing.
     """
     names = without_experiments(every)
     done = subprocess.run(

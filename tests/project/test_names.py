@@ -1,4 +1,4 @@
-"""Each name has one meaning, and every module, function and file that a page or a docstring names exists."""
+"""Tests that names of modules and classes are unique, and that every name in a page or a docstring exists."""
 
 import ast
 import itertools
@@ -10,10 +10,10 @@ from tests.project.tree import ROOT, modules, trees
 
 NOT_COUNTED = ("__init__", "__main__")
 
-# These modules may have another module's name, because the name says what the module is about: a paper's table, the
-# command for something, the compiled twin of a module, or the sensitivity of a rule.
+# These modules may have another module's name, because their folder says what they contain: a paper's table, a command,
+# the compiled twin of a module, or the sensitivity of a rule.
 NAMED_AFTER = ("nfa.papers.", "nfa.cli.", "nfa.kernels.", "nfa.sensitivity.")
-# An audit is named after the rule that it attacks. This rule belongs to no paper.
+# An audit has the name of the rule that it attacks. This rule belongs to no paper.
 BESIDE_ITS_RULE = {"nfa.audit.dp_sgd"}
 
 
@@ -26,7 +26,7 @@ def twice(places):
 
 
 def module_names(names):
-    """Last part of a name -> the modules, for modules that need a unique name."""
+    """{last part of the name: modules}, for modules that need a unique name."""
     for name in names:
         last = name.split(".")[-1]
         if last not in NOT_COUNTED and name not in BESIDE_ITS_RULE and not name.startswith(NAMED_AFTER):
@@ -61,7 +61,7 @@ PLACES = re.compile(r"(?<![\w./])(?:nfa|kernels|data|tests|tutorials|results)/[\
 PLACEHOLDERS = {
     "nfa.rules.NAME.NAME": "nfa.rules.bp.bp",
     "nfa.joinpath": "nfa",
-    "nfa.tests": "nfa",  # exists in a checkout, not in a wheel
+    "nfa.tests": "nfa",  # this package exists in a checkout, but not in a wheel
     "/PAPER/": "/lee2020/",
     "tests/test_x.py": "tests/test_clip.py",
     "nfa/rules/NAME.py": "nfa/rules/bp.py",
@@ -80,7 +80,7 @@ def texts():
 
 
 def there(name):
-    """Whether a dotted name leads to a module or to an object in one."""
+    """Whether a dotted name is that of a module or of an object in a module."""
     module, found = "nfa", import_module("nfa")
     for part in name.split(".")[1:]:
         try:

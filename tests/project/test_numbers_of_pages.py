@@ -1,7 +1,7 @@
-"""Computes every number of README, of the user guide and of the tutorials' tables again, from records or code.
+"""Tests every number of README, of the user guide and of the tutorials' tables, from records or code.
 
-Each number is rounded once. Each digit of the first two pages outside code and links needs an entry here; otherwise the
-test fails. The papers' theorems, tables and figures are searched in the ledger.
+Each number is rounded once. If a number of the first two pages, outside code and links, has no entry in this file, a
+test fails. For theorems, tables and figures of papers, a test searches the ledger.
 """
 
 import configparser
@@ -95,7 +95,7 @@ def gaps(images):
 
 
 def how_often_searched():
-    """The number of trials of each rule, which is the same for all rules."""
+    """The number of search trials of a rule, which is equal for all rules."""
     trials = itertools.groupby(sorted(path.stem for path in (RESULTS / "ours-trials").glob("*-trial*.json")), rule_of)
     (number_of_trials,) = {len(list(group)) for _, group in trials}
     return (str(number_of_trials),)
@@ -115,21 +115,21 @@ def captions():
 
 
 def too_small():
-    """The factor by which the attained sensitivity exceeds the printed one, for three and two layers, and beta.
+    """The attained sensitivity divided by the printed sensitivity, for three and for two layers, and beta.
 
     The three layers are the worst sigmoid network with an output layer that learns from e. The two layers are those of
     the certificate.
     """
     rows = [row for row in sensitivity_rows() if (row["setting"], row["top"]) == ("worst sigmoid", "e")]
     (three,) = [row for row in rows if row["L"] == 3]
-    # Two layers as in the certificate: squares of the change and of the printed value, in units of tau_e / m.
+    # For two layers, as in the certificate: squares of the change and of the printed value, in units of tau_e / m.
     bound = (three_beta := Fraction(9, 10)) * Fraction(1, 4)
     two = float((bound**2 * 2 + 2) / (bound**2 * 2 * 2)) ** 0.5
     return f"{three['attained'] / three['paper']:.2f}", str(float(three_beta)), f"{two:.2f}"
 
 
 def table_1():
-    """For DFA, TDFA and PDFA: number of cells, mean distance of the nearest reading from print, number of readings."""
+    """For DFA, TDFA and PDFA: number of cells, mean distance of the nearest reading, number of readings."""
     near = [
         row for row in rows_of("ohana2021-table1-paper", reading="nearest") if row["rule"] in ("DFA", "TDFA", "PDFA")
     ]
@@ -188,7 +188,8 @@ OF_README = [
         r"On MNIST, DFA with the joint clip is ([\d.]+), ([\d.]+) and ([\d.]+) points less\s+accurate",
         functools.partial(gaps, "mnist"),
     ),
-    # A test next to the table finds the records that these words mean.
+    # The numbers in these sentences are epsilons of the table at equal epsilon, which test_readme.py compares with the
+    # records.
     (r"as accurate as DFA\s+on Fashion-MNIST at epsilon 1 and 3, but less", lambda: ()),
     (r"settings at epsilon 3\.\s+At epsilon 1, we divide a", lambda: ()),
     (r"For ([\d,]+) records we reproduce (\d+) of the (\d+) printed epsilons", captions),
@@ -240,7 +241,7 @@ def epochs_of(item):
 
 
 def stopped_after():
-    """The number of epochs in the sentence's command, and the number of epochs of the whole run."""
+    """The number of epochs in the command that the sentence describes, and the number of epochs of the whole run."""
     command = r"nfa reproduce lee2020:fig2 --scale paper --epochs (\d+)"
     return (*re.findall(command, USAGE.read_text(encoding="utf-8")), *epochs_of("lee2020:fig2"))
 
@@ -256,7 +257,7 @@ def batches():
 
 
 def counted(conversion):
-    """The command's epsilon by one conversion; None is the smallest over all conversions."""
+    """The epsilon of the page's command by one conversion, or the smallest epsilon for None."""
     given = {name.removeprefix("--"): text for name, text in epsilon_command().items()}
     step = Mechanism(
         law="gaussian",
@@ -270,7 +271,7 @@ def counted(conversion):
 
 
 def caption():
-    """The printed epsilon that equals the command's epsilon if it is truncated."""
+    """The epsilon that the paper prints, which must be the truncated epsilon of the page's command."""
     printed = {row["paper"] for row in epsilons.epsilon_rows() if row["data"] == "Fashion-MNIST"}
     (near,) = {one for one in printed if one == math.floor(100 * counted("mironov2017")) / 100}
     return (f"{near:.2f}",)
@@ -281,9 +282,10 @@ def smallest():
 
 
 def readings_of_gain():
-    """The number of readings tried, and the number of readings with the gain.
+    """The numbers of readings of the paper: all, and those with the gain that the paper claims.
 
-    Of the readings with the gain, we also count those for which DP-DFA proves less than DP-BP, and as much as DP-BP.
+    We also count the readings with the gain for which DP-DFA's epsilon is larger than DP-BP's, and those with equal
+    epsilons.
     """
     report = (RESULTS / "lee2020-claim-gain-small" / "REPORT.md").read_text(encoding="utf-8")
     line = r"^- DP-DFA is more accurate by (\d+) points or more under (\d+) of (\d+) readings\..*\n((?:  - .*\n)*)"
@@ -311,7 +313,7 @@ def learning_rates():
 
 
 def falls():
-    """The number of readings of BP's noise, and the accuracy nearest to the printed one at the largest noise."""
+    """The number of readings of BP's noise, and the accuracy nearest to the printed accuracy at the largest noise."""
     rows = rows_of("ohana2021-exp-bp-paper")
     assert {row["n"] for row in rows} == {"1"}
     sigma = max((row["sigma"] for row in rows), key=float)
@@ -382,7 +384,7 @@ OF_USAGE = [
 
 
 def with_code():
-    """Numbers of statements: all, with lines of code, with functions only, without a line for a formula, no code."""
+    """Numbers of statements: all, with marked lines, with functions only, with no_line, without code."""
     own = [item for paper in papers() for item in ledger.items(paper)]
     lines, code = (sum(bool(item.anchors) for item in own), sum(bool(item.code and not item.anchors) for item in own))
     without = [item for item in own if not item.code]
@@ -403,7 +405,7 @@ OF_VERDICTS = [
 
 
 def pdfa_of_demo():
-    """Mean cosine in layer 2 and accuracy of the private rule: without clips, with clips, and with clips and noise."""
+    """Mean cosine in layer 2 and accuracy of the private rule: without clips, with clips, with clips and noise."""
     paths = [RESULTS / "ohana2021-table1-demo" / f"pdfa-{s}-nearest-seed1.json" for s in ("non-private", "0", "0.2")]
     histories = [json.loads(path.read_text(encoding="utf-8"))["history"] for path in paths]
     cosines = [mean(entry["alignment"][1] for entry in history) for history in histories]
@@ -424,7 +426,7 @@ FEEDBACK_SOLVED = ROOT / "tutorials" / "solutions" / FEEDBACK.name
 
 
 def commented(pattern):
-    """The pattern in a comment of several lines, in which each space may be the end of a line."""
+    """The pattern for a comment of several lines, in which each space may be a line end."""
     return pattern.replace(" ", r"[\s#]+")
 
 
@@ -480,13 +482,13 @@ def test_a_number_is_that_of_its_record(page, pattern, computed):
 
 
 def of_paper(id, text, at):
-    """Whether the row at this offset of the table of findings names the paper with this id."""
+    """Whether the row at the offset ``at`` of the table of findings names the paper with this id."""
     row = text[text.rfind("\n", 0, at) + 1 : text.find("\n", at)]
     return id.partition(":")[0] in row
 
 
 def test_each_verdict_has_an_example_that_has_it():
-    """Every verdict on a document has an example with this verdict, in the order in which we assign verdicts."""
+    """The page has an example for every verdict on documents, in the order in which we assign verdicts."""
     rows = re.findall(r"^\| `([\w-]+)` \| .* \| `(\S+)` \|$", VERDICTS.read_text(encoding="utf-8"), re.MULTILINE)
     assert {verdict for verdict, _ in rows} == set(ledger.entries.VERDICTS) - {"ours", "pending"}
     assert [ledger.find(example).verdict for _, example in rows] == [verdict for verdict, _ in rows]
@@ -498,7 +500,7 @@ def test_every_digit_has_an_entry(page):
     covered = [found.span() for pattern, _ in ENTRIES[page] for found in re.finditer(pattern, text, re.MULTILINE)]
     covered += [found.span() for found in CODE.finditer(text)]
     if page == USAGE:
-        covered += [found.span() for found in TABLE.finditer(text)]  # each is compared below
+        covered += [found.span() for found in TABLE.finditer(text)]  # the tests below compare these tables
     covered += [found.span() for found in re.finditer(rf"\b({'|'.join(papers())})\b", text)]
     statements = {name for item in ledger.items() for name in (item.id, *item.aliases)}
     for found in NAMED.finditer(CODE.sub(lambda code: " " * len(code[0]), text)):
@@ -608,12 +610,12 @@ def table_of_cnn():
 
 
 def beside_the_paper(folder, names, columns, **key):
-    """Rows with our accuracies, and the printed accuracies in brackets."""
+    """Rows of a table with our accuracies, and the paper's accuracies in brackets."""
     found = []
     for shown, rule, more in names:
         rows = {row[columns[0]]: row for row in rows_of(folder, rule=rule, **key, **more)}
         cells = [rows[value] for value in columns[1:]]
-        # A rule that nfa repaired has no printed accuracy.
+        # The paper has no accuracy for a rule that nfa repaired.
         printed = [f" ({float(row['paper']):.2f})" if "corrected" not in rule else "" for row in cells]
         ours = [f"{float(row['ours']):.2f}" for row in cells]
         found.append([shown, *more.values(), *map("".join, zip(ours, printed, strict=True))])

@@ -1,4 +1,4 @@
-"""What other systems need: the tests can be imported without POSIX, and lines end with the same bytes everywhere."""
+"""Tests for other operating systems: tests can be imported without POSIX, and line ends are equal everywhere."""
 
 import ast
 import re
@@ -9,7 +9,7 @@ import pytest
 
 from tests.project.tree import ROOT, modules
 
-# Names that Python has only on POSIX and that we might use, and the signals of both systems.
+# Modules and functions that Python has only on POSIX, and the signals that other systems have too.
 MODULES = {"fcntl", "grp", "posix", "pty", "pwd", "resource", "syslog", "termios", "tty"}
 CALLS = {"chown", "fork", "getloadavg", "geteuid", "getuid", "killpg", "mkfifo", "openpty", "setpgid", "setsid"}
 CALLS |= {"sched_getaffinity", "sched_setaffinity", "wait4", "waitid"}
@@ -18,7 +18,7 @@ SIGNALS = {"SIGABRT", "SIGFPE", "SIGILL", "SIGINT", "SIGSEGV", "SIGTERM", "SIG_D
 
 
 def at_import(node):
-    """The parts of a module that run at import, without `try` statements and tests of the system."""
+    """The parts of a module that run at import, except `try` statements and code for one system."""
     if isinstance(node, ast.Try) or (isinstance(node, ast.If) and ast.unparse(node.test).startswith(ASKED)):
         return
     yield node
@@ -69,7 +69,7 @@ def test_every_module_can_be_imported_without_posix():
     """Every module can be imported without POSIX. A test that needs POSIX has the mark `@pytest.mark.posix(why)`."""
     places = [*modules().values(), *(ROOT / "tests").rglob("*.py")]
     assert len(places) > 300
-    named = re.compile("|".join((*MODULES, *CALLS, "SIG")))  # a text without these names is not parsed
+    named = re.compile("|".join((*MODULES, *CALLS, "SIG")))  # we parse only texts with one of these names
     texts = {path: path.read_text(encoding="utf-8") for path in places}
     found = {path: list(of_posix(text)) for path, text in texts.items() if named.search(text)}
     assert {str(path.relative_to(ROOT)): what for path, what in found.items() if what} == {}
@@ -100,7 +100,7 @@ def test_a_test_that_needs_posix_is_skipped_by_name_elsewhere(monkeypatch):
 
 
 def test_lines_end_alike_on_every_system():
-    """Git would store each text file with LF and other files unchanged, by its own report."""
+    """By git's report, it stores text files with LF and other files unchanged."""
     if not (ROOT / ".git").exists():
         pytest.skip("no clone: there is no version control to ask")
     names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout

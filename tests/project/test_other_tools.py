@@ -1,4 +1,4 @@
-"""The log of reports by users of other tools: each has a source, an outcome, and a test that exists."""
+"""Tests of the log of problems in other tools: each entry has a source, an outcome, and an existing test."""
 
 import ast
 import collections

@@ -1,4 +1,4 @@
-"""nfa works from a wheel, an sdist, an editable install and a bare checkout; tests guard its package map.
+"""Tests that nfa works from a wheel, an sdist, an editable install and a checkout, and tests of its package map.
 
 `kernels/` and `data/` are at the top of the checkout, and are imported as nfa.kernels and nfa.data.
 """
@@ -23,7 +23,7 @@ from tests.project.packages import missing, tracked
 from tests.project.tree import ROOT, declared_packages, folders, installed_files, modules
 from tests.project.watched import commands
 
-# Imports every given module, and finds the files that are not modules at the paths that the code uses.
+# A program that imports every given module, and opens the given data files at the paths that the code uses.
 PROBE = r"""
 import importlib, importlib.resources, sys
 modules, files = (argument.split() for argument in sys.argv[1:])
@@ -40,7 +40,7 @@ GUARDED = ("kernels", "data")
 
 
 def run(*command, cwd, **settings):
-    """Run a command with none of this process's paths in its environment, and return the completed command."""
+    """Run a command without this process's Python paths, and return the completed command."""
     env = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "COV"))}
     return subprocess.run(list(map(str, command)), cwd=cwd, env=env, capture_output=True, text=True, **settings)
 
@@ -53,7 +53,7 @@ def checked(*command, cwd):
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory):
-    """A copy of the checkout, so that a build leaves nothing in the real checkout and finds no old files there."""
+    """A copy of the checkout, so that a build writes nothing into the real checkout and finds no old files."""
     copy = tmp_path_factory.mktemp("checkout") / "nfa"
     copy.mkdir()
     for name in (
@@ -92,10 +92,10 @@ def wheel(checkout, tmp_path_factory):
 
 
 def environment(folder):
-    """A virtual environment without nfa that uses the libraries of this one. Returns its Python.
+    """The Python of a virtual environment without nfa, which uses the libraries of the present environment.
 
-    A line in a path file leads to the libraries. Python does not read the path files in that folder, so it does not
-    find nfa there even after an editable install.
+    A path file names the folder of the libraries. Python does not read path files in that folder. So it does not find
+    an editable install of nfa.
     """
     venv.create(folder, with_pip=False)
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
@@ -124,7 +124,7 @@ def probe(python, cwd):
 
 
 def refused(python, name, cwd):
-    """The last line of the error message of `import name`."""
+    """The last line of the error message of `import name`, which must fail."""
     done = run(python, "-c", f"import {name}", cwd=cwd)
     assert done.returncode != 0, f"`import {name}` works in {cwd}"
     return done.stderr.strip().splitlines()[-1]
@@ -165,7 +165,7 @@ def test_sdist_makes_the_same_wheel(checkout, wheel, tmp_path):
 @pytest.mark.slow
 @pytest.mark.posix("makes symbolic links")
 def test_sdist_holds_every_file_of_the_repository(tmp_path):
-    """The sdist has every file of the repository, also results, tutorials, Makefile and pins, for its tests."""
+    """The sdist has every file of the repository, including results, tutorials and Makefile, for its tests."""
     if not (ROOT / ".git").exists():
         pytest.skip("no clone: without version control nothing says which files belong to the repository")
     tree = tmp_path / "tree"
@@ -175,7 +175,7 @@ def test_sdist_holds_every_file_of_the_repository(tmp_path):
     assert missing(build("sdist", tree, tmp_path / "sdist"), tracked()) == []
 
 
-# --- what imports and runs may reach: not the network, and only files in the allowed folders
+# --- imports and commands use no network, and write only into the allowed folders
 
 
 TRY = r"""
@@ -213,7 +213,7 @@ if len(watch.stopped) != len(tries):
 
 
 def watched(tmp_path, *arguments):
-    """Run Python with an empty home, from an empty folder: (its output, the files it left, except in out/)."""
+    """Run Python with an empty home, in an empty folder: (its output, the files that it wrote, except in out/)."""
     for name in ("home", "temp", "elsewhere", "out"):
         (tmp_path / name).mkdir()
     env = {name: value for name, value in os.environ.items() if not name.startswith(("XDG_", "MPL"))}
@@ -300,7 +300,7 @@ def test_trap_1_declared_packages_are_those_on_the_disk():
 
 
 def test_trap_2_doctests_do_not_run_under_the_wrong_names():
-    """`pytest --doctest-modules kernels` would import kernels.conv; the guard turns the import into a sentence."""
+    """`pytest --doctest-modules kernels` would import kernels.conv; a guard in this module raises a clear error."""
     done = run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--doctest-modules", "kernels", cwd=ROOT)
     assert done.returncode != 0
     assert "nfa.kernels, not kernels" in " ".join(done.stdout.split())
@@ -308,7 +308,8 @@ def test_trap_2_doctests_do_not_run_under_the_wrong_names():
 
 def test_trap_3_nobody_imports_the_folders_by_their_own_names():
     """No file has `from kernels import ...`, which would compile every kernel twice, under two names."""
-    written = re.compile(rf"\b(from|import)\b.*(?<![.\w])({'|'.join(GUARDED)})\b")  # only files with this are parsed
+    # we parse only files that match this pattern
+    written = re.compile(rf"\b(from|import)\b.*(?<![.\w])({'|'.join(GUARDED)})\b")
     for path in [*modules().values(), *(ROOT / "tests").rglob("*.py"), *(ROOT / "tutorials").rglob("*.py")]:
         text = path.read_text(encoding="utf-8")
         for node in ast.walk(ast.parse(text)) if written.search(text.replace("\\\n", " ")) else ():
@@ -319,7 +320,7 @@ def test_trap_3_nobody_imports_the_folders_by_their_own_names():
 
 
 def test_trap_4_what_a_checkout_makes_importable_is_harmless():
-    """A checkout also makes nfa.tests importable, but a wheel has no such package (see above)."""
+    """In a checkout, nfa.tests can be imported, but a wheel has no such package."""
     assert checked(sys.executable, "-c", "import nfa.tests as t; print(t.__file__)", cwd=ROOT) == "None\n"
     assert not any(place.startswith("nfa/tests") for place in installed_files())
 
@@ -327,7 +328,7 @@ def test_trap_4_what_a_checkout_makes_importable_is_harmless():
 @pytest.mark.parametrize("target", re.findall(r"^([a-z-]+):.*  ## ", (ROOT / "Makefile").read_text(), re.MULTILINE))
 @pytest.mark.posix("asks make")
 def test_every_target_of_the_makefile_can_be_made(target, checkout):
-    """Every target's prerequisites have a rule, so that make without .venv can print all commands from the start."""
+    """make can print the commands of every target, also without .venv, because all prerequisites have rules."""
     checked("make", "--dry-run", target, cwd=checkout)
 
 

@@ -1,4 +1,4 @@
-"""README.md and the usage page are correct: Python code and commands run, options exist, links lead to a page."""
+"""Tests of README.md and of the usage page: Python code and commands run, options exist, links lead to a page."""
 
 import ast
 import functools
@@ -24,9 +24,9 @@ from tests.project.tree import ROOT
 README = ROOT / "README.md"
 USAGE, STABLE, PUBLIC = (ROOT / "tutorials" / f"{page}.md" for page in ("usage", "stable", "public"))
 WORKFLOW = ROOT / ".github" / "workflows" / "ci.yml"
-# We do not run sizes that take minutes or days (we test only their plan), and commands that need the network.
+# We do not run commands that need the network. Of commands that take minutes or days, we test only the plan.
 LONG = re.compile(r"--scale (small|paper)(?!.*--dry-run)|data fetch")
-SET_UP = ("source", "pip")  # already done in the environment of these tests
+SET_UP = ("source", "pip")  # these commands make the environment, which the tests already have
 
 
 def blocks(language, *pages):
@@ -41,7 +41,7 @@ def commands():
 
 
 def shown(words):
-    """The output that a page shows below a block of one command; None if it shows none."""
+    """The output that a page shows below a block of one command; None if the page shows no output."""
     for typed, printed in re.findall(
         r"^```sh\n((?:(?!^```).)*?)^```\n\n```text\n(.*?)^```$",
         README.read_text(encoding="utf-8") + USAGE.read_text(encoding="utf-8"),
@@ -53,12 +53,12 @@ def shown(words):
 
 
 def nfa_commands():
-    """The words after nfa, or .venv/bin/nfa, in the commands that call it, up to a bar."""
+    """The words after nfa or .venv/bin/nfa in the commands that call nfa, up to a pipe sign."""
     return [first[1:] for first, *_ in map(piped, commands()) if Path(first[0]).name == "nfa"]
 
 
 def piped(words):
-    """The commands of a line, split at the bars."""
+    """The commands of a line, split at the pipe signs."""
     return [list(one) for bar, one in itertools.groupby(words, "|".__eq__) if not bar]
 
 
@@ -130,8 +130,11 @@ def test_one_claim_is_checked_in_three_ways():
 
 @pytest.mark.slow
 def test_commands_run_as_written(tmp_path, monkeypatch, data_home):
-    """The commands run in one folder and in order, so a command may use earlier files. .ci/run tests make."""
-    monkeypatch.setenv("NFA_DATA_HOME", str(data_home))  # absolute, because the commands run in another folder
+    """The commands run in one folder and in order, so a command may use earlier files.
+
+    `.ci/run` tests make's targets.
+    """
+    monkeypatch.setenv("NFA_DATA_HOME", str(data_home))  # an absolute path, because the commands run in another folder
     for words in commands():
         if words[0] in ("make", *SET_UP) or LONG.search(" ".join(words)):
             continue
@@ -203,13 +206,16 @@ def of_seeds(data, cell, epsilon):
 
 @pytest.mark.posix("asks make")
 def test_nox_and_the_forges_workflow_do_what_make_does():
-    """The sessions of nox have the words of make's targets, and the forge's workflow calls existing commands."""
+    """The sessions of nox have the descriptions of make's targets.
+
+    The workflow of the forge calls existing commands.
+    """
     makefile = (ROOT / "Makefile").read_text()
     sessions = {one.name: one for one in ast.parse((ROOT / "noxfile.py").read_text()).body if hasattr(one, "name")}
     assert set(sessions) == {"demo", "test"}
     for name, body in sessions.items():
         words = {node.value for node in ast.walk(body) if isinstance(node, ast.Constant)}
-        # We leave out the variables of a make that runs these tests.
+        # We leave out the variables that a make process sets, because make may run these tests.
         env = {key: value for key, value in os.environ.items() if not key.startswith(("MAKE", "PYTEST"))}
         typed = ["make", "-n", "-B", name]
         done = subprocess.run(typed, cwd=ROOT, env=env, capture_output=True, text=True, check=True)
@@ -223,7 +229,7 @@ def test_nox_and_the_forges_workflow_do_what_make_does():
 
 @pytest.mark.posix("asks make")
 def test_make_says_first_what_a_command_does_and_how_long_it_takes():
-    """make prints what a target does and how long it takes, in the words of its list of targets, before it installs."""
+    """Before it installs anything, make prints the target's description and time, as in its list of targets."""
     targets = dict(re.findall(r"^([a-z-]+):.*  ## (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE))
     for name in ("demo", "test", "site"):
         assert re.search(r"\(about \w+ minutes on two idle cores\b.*\)$", targets[name]), name
@@ -234,7 +240,7 @@ def test_make_says_first_what_a_command_does_and_how_long_it_takes():
 
 
 def test_the_workflow_publishes_the_site():
-    """The workflow publishes the site from main on the forge's pages, and `make site`'s file in a tag's release."""
+    """The workflow publishes main's site on the forge's pages, and the site's archive in each tag's release."""
     workflow = yaml.safe_load(WORKFLOW.read_text())
     jobs = workflow["jobs"]
     assert workflow[True]["push"] == {"branches": ["main"], "tags": ["v*"]}  # YAML reads `on` as a truth value

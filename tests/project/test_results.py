@@ -1,4 +1,4 @@
-"""Our published results: the records are of the runs that the code describes, and the reports agree with them."""
+"""Tests of our published results: the code describes the recorded runs, and the reports agree with the records."""
 
 import csv
 import io
@@ -34,7 +34,7 @@ def found():
 
 @pytest.fixture(scope="module")
 def runs(found):
-    """(Cell, record) for the cells of three seeds that have been run; all cells of seed 1 must have been run."""
+    """(cell, record) for all recorded cells of three seeds; all cells of seed 1 must be recorded."""
     cells = TABLE1.cells("paper", [1, 2, 3])
     missing = [cell.name for cell in cells if cell.settings.seed == 1 and cell.name not in found]
     assert not missing
@@ -62,10 +62,10 @@ def test_the_times_that_are_told_are_those_of_the_records():
 
 
 def test_the_times_that_are_estimated():
-    """Estimated times follow from the records, and for runs with a recorded time the estimate is near it.
+    """Estimated times follow from the records. For runs with a recorded time, the estimate is near this time.
 
-    For most runs, the estimate and the time differ by at most a factor of 1.5. Other work on the machine made some runs
-    three times as long as others.
+    For most runs, the estimate and the time differ by at most a factor of 1.5. Some runs took three times as long as
+    similar runs, because the machine ran other programs.
     """
     off = []
     for variant, items in estimated_times().items():
@@ -88,7 +88,7 @@ def test_a_time_with_a_stopped_run_in_it_is_none(tmp_path):
     record = records.read(tmp_path / "kept" / "fashion-mnist-dp-dfa-0-printed-seed1.json")
     record |= {"history": record["history"][:3], "stopped": {"epochs": 3, "of": 25}}
     records.write(tmp_path / "kept" / f"{record['cell']}.json", record)
-    assert recorded_times(tmp_path) == {"repaired": whole["repaired"]}  # which has no such run
+    assert recorded_times(tmp_path) == {"repaired": whole["repaired"]}  # the folder has no run of the published table
 
 
 @pytest.mark.parametrize("experiment", [TABLE1, FIG2])
@@ -102,7 +102,7 @@ def test_the_table_is_that_of_the_records(experiment, runs):
 
 @pytest.mark.verifies("ohana2021:table1")
 def test_how_near_the_nearest_reading_comes(runs):
-    """The nearest reading is within a point of print on average for DFA, TDFA and PDFA.
+    """For DFA, TDFA and PDFA, the mean distance of the nearest reading from the printed accuracies is at most a point.
 
     Without privacy, the difference is at most a point for BP, DFA and PDFA, and at most 1.1 points for TDFA.
     """
@@ -126,7 +126,7 @@ def test_how_near_the_nearest_reading_comes(runs):
 def test_a_cell_of_table_1_again(epochs, found, data_home, tmp_path):
     """Photonic DFA with the largest noise, on the whole of Fashion-MNIST, has the recorded accuracy again.
 
-    Another machine may round its sums differently.
+    We allow a small difference, because another machine may round sums differently.
     """
     (cell,) = [c for c in TABLE1.cells("paper", [1]) if tuple(c.key.values()) == ("PDFA", "0.2", table1.NEAREST)]
     kept, name, reading = found[cell.name], cell.name, cell.key["reading"]
@@ -150,9 +150,9 @@ def _number(cell):
 
 @pytest.mark.parametrize("place", reports(), ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_a_table_for_programs_lies_beside_every_report_with_one_number_a_cell(place, data_home, monkeypatch):
-    """Next to each report is its table for programs, with one number per cell.
+    """Each report has a table.csv for programs, with one number in each cell.
 
-    If this fails, run `python -m tests.project.committed`. The loss distributions are not computed.
+    If this fails, run `python -m tests.project.committed`. The test does not compute the privacy loss distributions.
     """
     if place.parent.name.startswith("berthier2019"):
         monkeypatch.delenv("NFA_DATA_HOME")
@@ -166,7 +166,8 @@ def test_a_table_for_programs_lies_beside_every_report_with_one_number_a_cell(pl
         for name, cell in row.items():
             same = pytest.approx(other[name], rel=1e-9) if isinstance(other[name], float) else other[name]
             assert cell == same, name
-            # Digits and then words would be two values in one cell. Only names of rows and reasons may have both.
+            # A number followed by words would be two values in one cell. Only names of rows and reasons may be like
+            # this.
             assert name in WORDS or not re.match(r"[±<>~]|[\d.,]+ ?\D+$", str(cell)) or isinstance(cell, float), cell
 
 
@@ -174,7 +175,8 @@ def test_a_table_for_programs_lies_beside_every_report_with_one_number_a_cell(pl
 @pytest.mark.parametrize("report", REPORTS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_the_command_in_a_report_trains_nothing_that_is_in_its_folder(report, data_home, monkeypatch, capsys):
     if report.parent.name.startswith("berthier2019"):
-        monkeypatch.delenv("NFA_DATA_HOME")  # epsilon may be there, but the records are of its stand-in
+        # the data set epsilon may be available, but the records use another data set in its place
+        monkeypatch.delenv("NFA_DATA_HOME")
     command = COMMAND.search(report.read_text())[1]
     assert main.main([*shlex.split(command), "--out", str(report.parent), "--dry-run"]) == 0
     assert re.search(r"^0 of [1-9]\d* runs to do, 1 at a time: nothing\.$", capsys.readouterr().out, re.MULTILINE)

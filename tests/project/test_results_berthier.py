@@ -1,4 +1,4 @@
-"""Our published results for figures 10 and 11 of Berthier (2019): the records are of the described runs."""
+"""Tests of our published results for figures 10 and 11 of Berthier (2019): the code describes the recorded runs."""
 
 import math
 
@@ -28,7 +28,10 @@ def runs(figure):
 
 
 def rows(figure, monkeypatch):
-    """The rows of the table. The data set epsilon may be on this machine, but the records are of its stand-in."""
+    """The rows of the table.
+
+    The data set epsilon may be available, but the records use another data set in its place.
+    """
     least = FIG10.value.__globals__["least"]
     monkeypatch.setitem(FIG10.value.__globals__, "least", lambda *_: least("epsilon-stand-in", None))
     return report.rows(FOLDERS[figure][0], runs(figure))
@@ -76,7 +79,7 @@ def test_what_the_text_says_of_figure_10(monkeypatch):
 def test_two_epochs_of_a_record_again_by_hand(tau, k):
     """Two epochs of a record are repeated by hand, with plain SGD on the printed objective.
 
-    Another machine may round its sums differently.
+    We allow a small difference, because another machine may round sums differently.
     """
     (record,) = (r for c, r in runs("fig10") if (c.key["tau"], c.key["reading"], r["seed"]) == (tau, "lr 0.3", 1))
     stand_in, streams, theta = data.load("epsilon-stand-in"), Streams(1), np.zeros(2000)
@@ -96,7 +99,7 @@ def test_two_epochs_of_a_record_again_by_hand(tau, k):
 @pytest.mark.slow
 @pytest.mark.verifies("berthier2019:fig11", "berthier2019:sec4.6.3")
 def test_what_the_text_says_of_figure_11(monkeypatch):
-    """In figure 11, values of tau do not differ, losses stay near the start, and accuracies are near 60 %.
+    """In figure 11, tau has no effect, losses stay near their first values, and accuracies are near 60 %.
 
     With a larger learning rate, the loss diverges.
     """

@@ -1,4 +1,4 @@
-"""Our published records of Table 1 of the paper on forward passes, rerun on MNIST, and the statements about them."""
+"""Tests of our records of Table 1 of dpulr2024 on MNIST, and of the statements about these records."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def runs():
 
 
 def one(runs, **key):
-    """The cell with these entries in its key, and the cell's record."""
+    """The only cell with these entries in its key, and the record of this cell."""
     (found,) = [(c, r) for c, r in runs if all(c.key[name] == value for name, value in key.items())]
     return found
 
@@ -172,7 +172,7 @@ def test_under_much_noise_the_printed_numbers_of_dp_sgd_are_near_its_best_epochs
 
 @pytest.mark.verifies("dpulr2024:table1", "dpulr2024:exp-gap")
 def test_training_accuracy_of_dp_sgd_in_all_cells(runs):
-    """DP-SGD's training accuracy, minus the printed one, and the gap to validation accuracy are as recorded.
+    """DP-SGD's training accuracy minus the paper's, and the gap to validation accuracy, are as recorded.
 
     The gap is the validation minus the training accuracy after the first and after the last epoch.
     """
@@ -216,10 +216,10 @@ def test_who_converges_and_who_degrades(curves):
 
 @pytest.mark.verifies("dpulr2024:alg1.L195")
 def test_rejection_takes_as_many_draws_as_it_should(runs):
-    """The accepted share of the draws agrees with the probability from TV2's formula.
+    """The share of accepted batches agrees with the probability from the formula of TV2.
 
-    By the normal law, correct code fails with probability 1e-6. A share that is 9.7 standard errors off is missed with
-    the same probability.
+    By the normal law, correct code fails with probability 1e-6. If the share is wrong by 9.7 standard errors, the test
+    misses this with probability 1e-6.
     """
     told = one(runs, reading="rejection", batch="500", sigma_0="1")[1]["rejection"]
     expected = 0.506021835767954
@@ -231,7 +231,8 @@ def test_rejection_takes_as_many_draws_as_it_should(runs):
 def test_the_advantage_falls_as_the_model_grows():
     """DP-ULR's advantage in accuracy over DP-SGD decreases as the model grows, at sigma_0 = 8 with one seed.
 
-    The values are the accuracies after 25 epochs and, at B = 64, DP-SGD's best accuracy, in percent.
+    The expected values are the accuracies in percent after 25 epochs. For B = 64, we also compare DP-SGD's best
+    accuracy.
     """
     found = {r["cell"]: r for r in records.in_folder(ROOT / "results" / "dpulr2024-tableC1-paper")}
     wanted = {"reading": "chosen", "rule": "DP-ULR printed,DP-SGD"}
@@ -256,7 +257,7 @@ def test_the_advantage_falls_as_the_model_grows():
         assert large < 0
 
 
-# Seeds 1 to 3 of the cells that decide the sentence on large and small batches
+# The cells with seeds 1 to 3, on which the paper's sentence about large and small batches depends
 
 SEEDS = ROOT / "results" / "dpulr2024-table1-seeds"
 FOUR = {"reading": "chosen", "batch": "64,500", "sigma_0": "1,8"}
@@ -273,7 +274,7 @@ def three_seeds():
 
 @pytest.mark.verifies("dpulr2024:table1")
 def test_three_seeds_decide_who_is_ahead_in_four_cells(three_seeds, runs):
-    """Three seeds decide in four cells whether DP-ULR or DP-SGD is more accurate, with Student's quantile.
+    """With three seeds and Student's quantile, four cells show whether DP-ULR or DP-SGD is more accurate.
 
     The quantile of two degrees of freedom has a closed form. The first seed agrees with the other folder.
     """
@@ -290,7 +291,8 @@ def test_three_seeds_decide_who_is_ahead_in_four_cells(three_seeds, runs):
             told[batch, s] = round(np.mean(gaps), 2), round(quantile * np.std(gaps, ddof=1) / np.sqrt(3), 2)
             for rule, found in (("DP-ULR printed", ulr), ("DP-SGD", sgd)):
                 first = one(runs, batch=batch, sigma_0=s, rule=rule, reading="chosen")[1]["test_accuracy"]
-                assert found[1] == pytest.approx(100 * first, abs=0.1)  # another core rounds sums differently
+                # the two runs used different kinds of cores, which round sums differently
+                assert found[1] == pytest.approx(100 * first, abs=0.1)
     assert told == {
         ("64", "1"): (-8.0, 2.46),
         ("64", "8"): (42.94, 2.9),
@@ -303,7 +305,7 @@ def test_three_seeds_decide_who_is_ahead_in_four_cells(three_seeds, runs):
 def test_fixed_batches_are_as_accurate_as_poisson_batches_and_prove_less(three_seeds):
     """Fixed batches are as accurate as Poisson batches for DP-SGD, but have a larger proved epsilon.
 
-    The values are differences of three seeds, with Student's quantile of two degrees of freedom in closed form.
+    We test the differences of three seeds, with Student's quantile of two degrees of freedom in closed form.
     """
     share = 0.95
     quantile = np.sqrt(2 * share**2 / (1 - share**2))
@@ -347,7 +349,7 @@ def test_training_accuracy_in_these_four_cells(three_seeds):
         if "train_accuracy" in record:
             entry = record["history"][0]
             measured.setdefault(place, []).append(100 * record["train_accuracy"])
-            if place[0] == "corrected DP-ULR":  # the paper has no such rule
+            if place[0] == "corrected DP-ULR":  # the paper does not have this rule
                 continue
             first.setdefault(place, []).append(100 * (entry["test_accuracy"] - entry["train_accuracy"]))
             last.setdefault(place, []).append(100 * (record["test_accuracy"] - record["train_accuracy"]))
@@ -377,7 +379,7 @@ def test_training_accuracy_in_these_four_cells(three_seeds):
 def test_a_cell_again(epochs, runs, data_home, tmp_path):
     """DP-SGD with the largest noise, on all of MNIST, has the recorded accuracy again.
 
-    Another machine may round its sums differently.
+    We allow a small difference, because another machine may round sums differently.
     """
     cell, record = one(runs, rule="DP-SGD", batch="500", sigma_0="8", reading="chosen")
     how = {"experiment": TABLE1.id, "cell": cell.name, "reading": cell.key["reading"]}

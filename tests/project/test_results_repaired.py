@@ -1,4 +1,4 @@
-"""Our published repaired Table 1: the records are of the described runs, each with its guarantee."""
+"""Tests of our repaired Table 1: the code describes the recorded runs, and each record has its guarantee."""
 
 import math
 

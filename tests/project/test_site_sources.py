@@ -1,4 +1,4 @@
-"""The sources of the site, without building it: the order of print, text that Markdown must keep, texts of pictures."""
+"""Tests of the sources of the site: order of statements, text in Markdown, links, and texts of pictures."""
 
 import importlib
 import os
@@ -25,7 +25,7 @@ def site(monkeypatch):
 
 
 def sections(where):
-    """The sections that a place names, as sort keys: the abstract is first, and appendices are last."""
+    """The sections in the text of a place, as sort keys: the abstract is first, and appendices are last."""
     found = [(0,)] if "abstract" in where.lower() else []
     for begins, number in re.findall(r"\b([Ss]ections?|Appendix) ((?:\d|[A-C])(?:\.\d+)*)", where):
         parts = [ord(part) if part.isalpha() else int(part) for part in number.split(".")]
@@ -37,7 +37,7 @@ def sections(where):
 
 @pytest.mark.parametrize("paper", documents())
 def test_the_order_is_that_of_print(site, paper):
-    """Statements are in the order of print: each has a place in the section of the one before, or in a later one."""
+    """Statements have the order of the paper: none is in an earlier section than the previous statement."""
     at = (0,)
     for item in site("in_print").items(paper):
         if places := sections(item.where):
@@ -106,7 +106,7 @@ PAGES = [*sorted((ROOT / "tutorials").glob("*.md")), ROOT / "tutorials" / "solut
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT / "tutorials").as_posix())
 def test_links_lead_somewhere_in_the_repository_and_on_the_site(site, page):
-    """Links work on a forge, which shows Sphinx's roles as plain text and has no pages that are made for the site."""
+    """Links work on a forge, which shows Sphinx roles as plain text and lacks pages that only the site has."""
     text = re.sub(
         r"^(```+).*?^\1$|(?<!`)`[^`\n]+`(?!`)", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
     )
@@ -135,7 +135,7 @@ def test_a_link_to_the_repository_leads_to_the_page_made_of_it(site):
 def test_equal_files_make_equal_archives(site, tmp_path):
     """Equal files make equal archives, whatever their times, permissions and order on the disk.
 
-    Hidden files are left out, and everyone may read the others.
+    The archive leaves out hidden files, and everyone may read the other files.
     """
     archive = site("archive")
     pages = {"index.html": "<p>one", "a/b.html": "<p>two", "a.html": "<p>three", ".buildinfo": "", ".git/c": ""}

@@ -1,4 +1,4 @@
-"""The page on what a private run guarantees has twelve complete points, and its facts about Opacus are true.
+"""Tests of the page about the guarantees of a private run: its twelve points, and its facts about Opacus.
 
 test_walks.py runs the page's commands.
 """
@@ -35,9 +35,9 @@ def test_there_are_twelve_points():
 
 @pytest.mark.parametrize("text", [pytest.param(text, id=number) for number, text in points()])
 def test_a_point_says_what_can_go_wrong_and_what_each_library_does(text):
-    """Each point names what can go wrong and what each library does, with a source.
+    """Each point names a risk and the behaviour of each library, with a source.
 
-    No source is needed if a library's documents do not mention the point, or if the library has nothing of this kind.
+    A library needs no source if its documents do not mention the risk, or if the library has no such function.
     """
     assert "**What can go wrong.**" in text
     ((_, nfa, *others),) = tables(text)
@@ -70,12 +70,12 @@ def test_the_noise_of_opacus_is_half_the_sum_of_four_samples(torch, monkeypatch)
     monkeypatch.setattr(torch, "normal", lambda *, std, size, **_: stds.append(std) or torch.ones(size))
     noise = _generate_noise(std=3.0, reference=torch.zeros(2), secure_mode=True)
     assert noise.tolist() == [4 / 2, 4 / 2]
-    assert stds == [3.0] * 5  # the first one is not used
+    assert stds == [3.0] * 5  # the first value is not used
 
 
 @pytest.mark.filterwarnings("ignore:Secure RNG turned off")
 def test_the_rate_of_opacus_follows_from_the_number_of_records(torch):
-    """Opacus's sampling rate and normaliser follow from the number of records: one more record changes both."""
+    """Opacus computes sampling rate and normaliser from the number of records, so one more record changes them."""
     import opacus
 
     found = []

@@ -1,8 +1,8 @@
 """Tutorials 02, 07, 09, 10 and 12 say which rule is more accurate; these tests train again with three seeds.
 
-A test fails if the order is reversed for one of the seeds. CI trains with the first seed. The margins are a few of
-1,000 test images below the measured differences, because sums on other processors may change the result by a few
-images.
+A test fails if the order of two rules is reversed for one of the seeds. CI trains with the first seed. The required
+differences are a few of 1,000 test images smaller than the measured differences, because rounding on other processors
+may change the result by a few images.
 """
 
 import runpy
@@ -16,14 +16,14 @@ from nfa.audit.membership import membership_by_loss
 from nfa.noise import Streams
 from tests.project.tree import ROOT
 
-pytestmark = pytest.mark.nightly  # each runs a whole tutorial; the build of the site runs it too
+pytestmark = pytest.mark.nightly  # each test runs a whole tutorial, which the build of the site also runs
 SEEDS = (1, 2, 3)
 EACH_SEED = pytest.mark.parametrize("seed", SEEDS)
 
 
 @pytest.fixture
 def ran(monkeypatch):
-    """Everything that a tutorial has defined at its end, by name."""
+    """{name: value} of everything that a tutorial has defined at its end."""
     monkeypatch.setattr(plt, "show", lambda: plt.close("all"))
     return lambda name: runpy.run_path(str(ROOT / "tutorials" / f"{name}.py"))
 

@@ -8,10 +8,11 @@ import pytest
 
 from tests.project.tree import ROOT
 
-pytestmark = pytest.mark.nightly  # each runs a whole tutorial; the build of the site runs it too
-NEAR = 0.6  # points: other processors' sums change the result by a few of 1,000 test images, and the texts round
+pytestmark = pytest.mark.nightly  # each test runs a whole tutorial, which the build of the site also runs
+NEAR = 0.6  # points; allows for rounding on other processors (a few of 1,000 test images) and in the texts
 
-ON_CONVOLUTIONS = {  # tutorial 06's table: mean and standard deviation of ten seeds, clips only and with noise
+# table of tutorial 06: mean and standard deviation of ten seeds, with clips only, and with clips and noise
+ON_CONVOLUTIONS = {
     "bp": ((75.4, 0.8), (62.9, 3.1)),
     "hybrid": ((64.1, 6.3), (30.3, 7.4)),
     "dfa": ((59.9, 7.3), (21.6, 5.9)),
@@ -19,7 +20,7 @@ ON_CONVOLUTIONS = {  # tutorial 06's table: mean and standard deviation of ten s
 
 
 def ran(name, monkeypatch):
-    """Everything that a tutorial has defined at its end."""
+    """{name: value} of everything that a tutorial has defined at its end."""
     monkeypatch.setattr(plt, "show", lambda: plt.close("all"))
     return runpy.run_path(str(ROOT / "tutorials" / f"{name}.py"))
 

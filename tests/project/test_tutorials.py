@@ -1,4 +1,4 @@
-"""Tests of the end of every tutorial, and of the syllabus with the requirements and the minutes of every tutorial."""
+"""Tests of the last section of every tutorial, and of the requirements and minutes in the syllabus."""
 
 import re
 import tomllib
@@ -36,7 +36,8 @@ def test_ends_with_exercises_questions_and_reading(path):
     assert questions.count("<details>") == questions.count("</details>") == 3
     reading = re.split(r"\n- ", text.partition(ENDS[2])[2])[1:]
     assert len(reading) >= 2
-    assert all(re.search(r"\b(19|20)\d\d\b", entry) and ": " in entry for entry in reading)  # a year, and a reason
+    # each entry has a year and, after a colon, a reason
+    assert all(re.search(r"\b(19|20)\d\d\b", entry) and ": " in entry for entry in reading)
 
 
 def test_the_syllabus_has_every_tutorial_after_what_it_needs():

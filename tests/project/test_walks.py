@@ -1,4 +1,4 @@
-"""The site's walks of a student, a teacher and a researcher, and a ladder: the printed commands give the output.
+"""Tests that the commands on the walks (guided pages for students, teachers and researchers) print the shown output.
 
 The walks install nfa with the README's two commands, which `.ci/run` runs on a new machine.
 """
@@ -15,7 +15,7 @@ PAGES = ROOT / "tutorials"
 
 
 def typed(block, folder, page=""):
-    """Run the commands of a console block of a page and compare their output; return the folder at the end."""
+    """Run the commands of a console block of a page, compare their output, and return the last folder."""
     for command, shown in commands(block):
         printed, folder = run(command, folder, page)
         assert same(printed, shown), f"$ {command}\n{printed}"
@@ -25,7 +25,10 @@ def typed(block, folder, page=""):
 @pytest.mark.slow
 @pytest.mark.posix("types into a shell")
 def test_a_students_hour(tmp_path):
-    """The student's walk runs in a copy of the checkout. A Python block of the page replaces the code's last line."""
+    """The student's walk runs in a copy of the checkout.
+
+    A Python block of the page replaces the last line of the code.
+    """
     pytest.importorskip("jupytext", reason="notebooks need jupytext: pip install -e '.[tutorials]'")
     kept = [*{path.relative_to(ROOT).parts[0] for path in folders().values()}, "tests", "tutorials"]
     for name in kept:
@@ -47,7 +50,7 @@ def test_a_students_hour(tmp_path):
 @pytest.mark.slow
 @pytest.mark.posix("types into a shell")
 def test_a_teachers_afternoon(tmp_path):
-    """The teacher's walk: four submissions go through all of nbgrader. The README of every course has parts of it."""
+    """In the teacher's walk, nbgrader grades four submissions. The README of every course has parts of this walk."""
     pytest.importorskip("nbgrader", reason="courses need nbgrader: pip install -e '.[course]'")
     folder = tmp_path
     for language, text in blocks(PAGES / "teacher.md"):
@@ -64,7 +67,7 @@ def test_a_teachers_afternoon(tmp_path):
 def test_a_page_of_files_and_commands(page, tmp_path, monkeypatch):
     """A page of files and commands runs as printed. A Python block is the file named in its first line.
 
-    The key of secure runs is made in a folder of the test.
+    The test's own folder contains the key of secure runs.
     """
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     if page == "coming_from":
@@ -78,7 +81,7 @@ def test_a_page_of_files_and_commands(page, tmp_path, monkeypatch):
 
 
 def test_what_varies_is_little():
-    """Output may differ only where `transcripts.VARIES` says so; no word, score or count may differ."""
+    """Output may differ only in the patterns of `transcripts.VARIES`. No word, score or count may differ."""
     alike = ("376 steps, 2 s in all", "376 steps, 12.5 s in all")
     assert plain(alike[0]) == plain(alike[1]) == ["376 steps, 1 s in all"]
     assert same(*alike)

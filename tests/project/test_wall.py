@@ -1,4 +1,4 @@
-"""The wall: claimed and conjectured quantities are defined in `nfa.papers`, and no epsilon can depend on them."""
+"""Tests that claimed and conjectured quantities are defined in `nfa.papers`, and that no epsilon depends on them."""
 
 import ast
 import re
@@ -22,7 +22,7 @@ NO_PROOF = {"false", "conjecture", "unproven"}
 
 
 def claimed(trees):
-    """Function named claimed_... or conjectured_... -> the modules that define a function of this name."""
+    """{name: modules that define it} for functions named claimed_... or conjectured_...."""
     found = {}
     for name, tree in trees.items():
         for node in ast.walk(tree):
@@ -53,7 +53,7 @@ def below(trees):
 
 
 def over_the_wall(trees):
-    """The modules below the papers that name claimed or conjectured functions, with these functions."""
+    """{module below the papers: the claimed or conjectured functions that it names}."""
     known = claimed(trees).keys()
     return {name: names for name, tree in below(trees).items() if (names := known & set(named(tree)))}
 
@@ -96,11 +96,11 @@ def test_nothing_below_the_papers_loads_a_paper_by_name():
         assert [text for text in strings if place.fullmatch(text)] == [], name
 
 
-# --- every id under which something is counted
+# --- ids of theorems for an epsilon
 
 
 def releases():
-    """A `Classic` of every function that returns one, by the function's module and name."""
+    """An example of every function that returns a `Classic`, by the function's module and name."""
     x, y = np.array([[1.0], [-1.0]]), np.array([1.0, 0.0])
     problem = Problem(loss="logistic", x=x, y=y, lam=0.75, x_bound=1.0)
     iteration = {"L": 1.0, "sigma": 4.0, "C": 1.0, "n": 10, "released": "last"}
@@ -133,7 +133,7 @@ def counted_ids():
 
 
 def test_every_function_that_returns_a_release_known_by_its_curve_is_tried():
-    """The tests try every function that returns a release known by its curve, by return type and by its module."""
+    """`releases` has every function that returns a `Classic`. We find them by their return types and modules."""
     returned, makers = set(), set()
     for name, tree in trees().items():
         for node in ast.walk(tree):

@@ -1,8 +1,8 @@
-"""Ten statements of each document are found on its page by their printed numbers, within 20 seconds each.
+"""Tests that a reader can find ten statements of each document by their printed numbers, in 20 seconds each.
 
-Run this test after `make site`. The page is open, as next to the document. The test types the printed number into the
-page's search, key by key, and sends it. The clock stops when the window shows the statement with its formulas drawn. A
-person needs additional time for reading.
+Run this test after `make site`. The test opens the page of a document, types the printed number into the page's search,
+key by key, and sends it. The time ends when the window shows the statement with drawn formulas. A person needs
+additional time for reading.
 """
 
 import time
@@ -13,7 +13,7 @@ from nfa import ledger
 from nfa.ledger import documents
 from tests.project.reading_check import opened, tab  # noqa: F401 (a fixture)
 
-SECONDS = 20  # the most seconds that a search may take
+SECONDS = 20  # largest time of a search
 KEY = 80  # milliseconds between two keys, for a fast typist
 PRINTED = {
     "lee2020": {

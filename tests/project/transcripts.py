@@ -1,6 +1,6 @@
 """Reads the commands and outputs of a page, runs the commands in order in a folder, and compares the outputs.
 
-In a ``console`` block, a line ``$ command`` is run. The lines below it are what the command must print on standard
+In a ``console`` block, this module runs the lines ``$ command``. The lines below a command are its expected standard
 output.
 """
 
@@ -12,25 +12,26 @@ from pathlib import Path
 
 from tests.project.tree import ROOT
 
-# What differs between runs or machines, or after harmless changes, and its replacement in the comparison.
+# Patterns of output that differs between runs or machines, or after harmless changes, and their replacements.
 VARIES = {
     r"\b\d+(\.\d+)?( ?s\b)": r"1\2",  # seconds
     r"(\.\d{6})\d+\b": r"\1",  # digits that another processor may round differently
-    r"\d\.\.\.\d+\b": "0...",  # and such a number in shorter form
+    r"\d\.\.\.\d+\b": "0...",  # such a digit sequence, abbreviated by dots
 }
 
-# Results of training, which processors round differently: they may differ from the page's by this much.
+# Allowed differences of the results of training, because processors round differently.
 ACCURACY, POINTS = r"\b(\d+\.\d\d)%", 3.0
-LOSS, SHARE = r"\b(\d+\.\d{4})\b(?=.*\d%)|\b(0\.\d{4})\b", 0.05  # a loss is any number next to an accuracy, or below 1
+# a loss is a number with four decimals next to an accuracy, or such a number below 1
+LOSS, SHARE = r"\b(\d+\.\d{4})\b(?=.*\d%)|\b(0\.\d{4})\b", 0.05
 
-# Lines on standard error about the progress of a run. A page leaves them out and says so with these words.
+# Lines on standard error about the progress of a run. A page may leave them out if it has the words LEFT_OUT.
 PROGRESS = re.compile(
     r"compiling kernels: .*|.+: (?:starts, \d+ steps?|(?:at )?step \d+ of \d+.*|(?:finished|stopped)\b.*)"
 )
 LEFT_OUT = "progress to standard error"
 
-# Variables that a reader's terminal does not set. The first shows our own tracebacks. From the others, pytest detects a
-# build server, and there it does not shorten the lines of its summary.
+# Variables that a reader's terminal does not set. The first variable shows nfa's tracebacks. By the other variables,
+# pytest detects a build server, on which it prints the lines of its summary in full.
 READER_HAS_NOT = ("NFA_DEBUG", "CI", "BUILD_NUMBER", "PYTEST_ADDOPTS")
 
 
@@ -69,7 +70,7 @@ def run(command: str, folder: Path, page: str = "") -> tuple[str, Path]:
         env.pop(name, None)
     command = re.sub(r"^(nfa|pytest|jupytext) ", rf"{sys.executable} -m \1 ", command)
     done = subprocess.run(command, shell=True, cwd=folder, env=env, capture_output=True, text=True)
-    # The message of an interrupted command depends on how far the command has come.
+    # The message of an interrupted command depends on the time of the interruption.
     told = [] if command.startswith("timeout ") else [line for line in done.stderr.splitlines() if line]
     assert not told or done.returncode == 0, f"{command}\n{done.stderr}"
     assert all(map(PROGRESS.fullmatch, told)), f"the page does not show what this prints: {command}\n{done.stderr}"
@@ -88,7 +89,7 @@ def same(printed: str, shown: str) -> bool:
 
 
 def _apart(printed: str) -> tuple[list[str], list[float], list[float]]:
-    """The lines without the results of training, and the losses and accuracies in them, in order."""
+    """(The lines without results of training, the losses, the accuracies), in order."""
     text = "\n".join(plain(printed))
     losses = [float(found[1] or found[2]) for found in re.finditer(LOSS, text)]
     text = re.sub(LOSS, "LOSS", text)
@@ -96,7 +97,7 @@ def _apart(printed: str) -> tuple[list[str], list[float], list[float]]:
 
 
 def plain(printed: str) -> list[str]:
-    """The lines to compare, with the replacements of `VARIES` and without spaces at the ends."""
+    """The lines for the comparison, with the replacements of `VARIES` and without spaces at the ends."""
     for pattern, stands in VARIES.items():
         printed = re.sub(pattern, stands, printed)
     return [line.rstrip() for line in printed.rstrip().splitlines()]

@@ -1,4 +1,4 @@
-"""What the checkout declares, which files are on the disk, and its commit. Tests and their records use this."""
+"""Facts about the checkout for tests and records: declared packages, files on the disk, and the commit."""
 
 import ast
 import configparser
@@ -35,7 +35,7 @@ def requirements() -> list[str]:
 
 
 def folders() -> dict[str, Path]:
-    """Import name -> folder, for nfa and for the packages that setup.cfg maps to another place."""
+    """{import name: folder} for nfa and for the packages that setup.cfg maps to another folder."""
     pairs = (line.split("=") for line in _listed(_setup_cfg()["options"]["package_dir"]))
     return {name.strip(): ROOT / folder.strip() for name, folder in pairs}
 
@@ -71,6 +71,6 @@ def trees() -> dict[str, ast.Module]:
 
 
 def revision() -> str:
-    """The commit of the files, and whether some files differ from it."""
+    """The commit of the checkout, and whether some files differ from this commit."""
     done = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True)
     return done.stdout.strip() or "not a clone"

@@ -1,4 +1,4 @@
-"""The site as one file, unpacked after `make site`: each kind of page opens by a double click, without a server."""
+"""Tests of the site as one archive, after `make site`: each kind of page works without a server after unpacking."""
 
 import re
 import zipfile

@@ -1,10 +1,10 @@
-"""nfa under a watch: it can reach no other machine and can write only in the named folders.
+"""Runs nfa with an audit hook that stops requests to other machines, and writing outside the named folders.
 
 ``python tests/project/watched.py modules`` imports every module. ``python tests/project/watched.py commands OUT`` runs
-a command of each kind, and ``extras OUT`` those that need an extra. They may write in OUT, the user's cache, the folder
-of the user's key, the temporary folder and matplotlib's folder of settings. The watch prints what it stops on standard
-output, and the exit code is then 3. It sees what Python does. It also stops any program that nfa starts, but it does
-not see what a compiled library writes by itself.
+a command of each kind, and ``extras OUT`` runs commands that need an extra. The commands may write in OUT, the user's
+cache, the folder of the user's key, the temporary folder and matplotlib's folder of settings. The hook prints each
+stopped attempt on standard output, and the exit code is then 3. The hook gets all events of Python. It also stops any
+program that nfa starts, but it gets no event if a compiled library writes a file.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).parents[2]))  # last, so that the watch uses the tested nfa
+sys.path.append(str(Path(__file__).parents[2]))  # at the end of the path, so that Python imports the tested nfa first
 from tests.project.tree import modules
 
 # Audit events of CPython, with the positions of the paths among the event's arguments.
@@ -24,7 +24,8 @@ REACHES += ("socket.gethostbyname", "socket.gethostbyaddr")
 STARTS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn")
 CHANGES = {"os.mkdir": 1, "os.remove": 1, "os.rmdir": 1, "os.truncate": 1, "os.chmod": 1, "os.chown": 1, "os.utime": 1}
 CHANGES |= {"os.rename": 2, "os.link": 2, "os.symlink": 2, "sqlite3.connect": 1}
-# matplotlib asks for the machine's fonts, older joblib for its cores, and older threadpoolctl for its C library.
+# These programs are allowed: matplotlib lists fonts, older joblib counts cores, older threadpoolctl finds the C
+# library.
 HARMLESS = {"fc-list", "system_profiler", "lscpu", "ldconfig", "gcc", "ld"}
 
 
@@ -49,7 +50,7 @@ class Watch:
     def check(self, event, paths, at=-1):
         """Stop an event that would change a path outside the folders; `at` is the open folder of a relative path."""
         for path in paths:
-            if isinstance(path, int):  # an open file, which was checked when it was opened
+            if isinstance(path, int):  # the number of an open file, which the hook checked when it was opened
                 continue
             start = f"/proc/self/fd/{at}" if isinstance(at, int) and at >= 0 else os.getcwd()
             place = Path(os.path.join(start, os.fsdecode(path))).resolve()
@@ -64,7 +65,7 @@ class Watch:
 def writes(mode, flags):
     """Whether the audit event `open` is for writing.
 
-    `mode` is from open(), or it is None and `flags` is from os.open().
+    `mode` is the mode of open(). For os.open(), `mode` is None, and `flags` has its flags.
     """
     return bool(flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)) if mode is None else bool(set(mode) & set("wax+"))
 
@@ -126,7 +127,7 @@ def run(words):
 
 
 def main(what, out=None):
-    sys.dont_write_bytecode = True  # otherwise the interpreter writes files next to the modules
+    sys.dont_write_bytecode = True  # otherwise Python writes compiled files next to the modules
     if what == "modules":
         watch = Watch([])
         for name in modules():
@@ -144,7 +145,7 @@ def main(what, out=None):
             matplotlib.get_configdir(),
             tempfile.gettempdir(),
         ]
-        key_file().parent.parent.mkdir(parents=True, exist_ok=True)  # a new home lacks this folder of the key
+        key_file().parent.parent.mkdir(parents=True, exist_ok=True)  # a new home does not have the folder of the key
         watch = Watch([out, *own])
         for words in {"commands": commands, "extras": extras}[what](out):
             run(words)

@@ -1,7 +1,6 @@
-"""Every word of the ledger is on the site, after `make site`: none of it is taken as markup and lost.
+"""Tests that every word of the ledger is on the site, after `make site`, so that Markdown drops no word as markup.
 
-The texts are compared without spaces and without formulas. Other checks count the formulas and test that they are
-drawn.
+We compare the texts without spaces and without formulas. Other checks count the formulas and test that they are drawn.
 """
 
 import re
@@ -37,7 +36,7 @@ def together(text: str) -> str:
 
 
 def pieces(text: str) -> list[str]:
-    """A text of the ledger cut at formulas, numbers of lists and ends of sentences; each piece is without spaces."""
+    """The pieces of a text of the ledger between formulas, list numbers and ends of sentences, without spaces."""
     prose = INLINE.sub("\n\n", DISPLAY.sub(r"\n\n\3", text))
     prose = re.sub(r"(?m)^ +\d+\. ", "\n\n", prose)
     cut = [sentence for paragraph in prose.split("\n\n") for sentence in SENTENCE.split(paragraph)]
@@ -45,7 +44,7 @@ def pieces(text: str) -> list[str]:
 
 
 def missing(text: str, shown: str) -> list[str]:
-    """The pieces of a text that are not shown; `shown` is without spaces."""
+    """The pieces of a text that the text `shown` (without spaces) does not contain."""
     return [piece for piece in pieces(text) if piece not in shown]
 
 
@@ -108,7 +107,7 @@ def test_the_page_has_its_statements_in_the_order_of_print(paper):
 
 
 def test_what_markdown_drops_would_be_missed():
-    """A comment, a quotation and a list that Markdown would make of these lines are reported as missing."""
+    """The check reports lines that Markdown would turn into a comment, a quotation or a list."""
     shown = together("Claim the true direction only where the clip shortens no gradient.")
     text = "Claim the true direction only where the clip shortens no gradient (clipped,\n%), and one more\n+ word."
     assert missing(text, shown)

@@ -1,4 +1,4 @@
-"""DP-ULR as printed: batches drawn with rejection, the controller and its remedies, and the clip of each layer."""
+"""Tests of DP-ULR as printed: batches drawn with rejection, the controller, and the clip of each layer."""
 
 import math
 
@@ -45,9 +45,9 @@ def sampler(n, q, N_B, seed=0):
 
 @pytest.mark.verifies("dpulr2024:alg1.L195", "dpulr2024:def4")
 def test_the_law_of_a_batch_with_rejection():
-    """4,000 batches with rejection have the probabilities of the eleven possible batches of four records.
+    """In 4,000 draws with rejection, the eleven possible batches of four records have their probabilities.
 
-    Here q = 0.4, and a batch has at least two records. We enumerate the batches.
+    The draws have q = 0.4 and at least two records in a batch. We enumerate the batches.
     """
     s = sampler(4, 0.4, 2)
     sets, p, _ = accepted_subsets(4, 0.4, 2)
@@ -60,7 +60,7 @@ def test_the_law_of_a_batch_with_rejection():
 
 @pytest.mark.verifies("dpulr2024:alg1.L195")
 def test_how_many_draws_a_batch_takes():
-    """The number of draws of a batch is geometric with the acceptance probability.
+    """The number of draws until a batch is accepted is geometric with the acceptance probability.
 
     Vector TV6 of the ledger: 11 records, q = 0.2, at least 3 records in a batch.
     """
@@ -75,7 +75,7 @@ def test_how_many_draws_a_batch_takes():
 
 @pytest.mark.verifies("dpulr2024:alg1.L195")
 def test_inclusion_after_rejection_is_more_likely_than_q():
-    """Batches with rejection contain a record with a probability q' > q.
+    """Rejection increases the probability q' that a batch contains a record, so q' > q.
 
     For vector TV6 of the ledger, we compute q' and the mean size of a batch by enumeration. We compare q' with the
     formula and with 5,000 batches.
@@ -91,7 +91,7 @@ def test_inclusion_after_rejection_is_more_likely_than_q():
     batches = [s.indices(t) for t in range(1, 5001)]
     share = np.bincount(np.concatenate(batches), minlength=11) / 5000
     sd = math.sqrt(included * (1 - included))
-    is_score((share - included) / sd * math.sqrt(5000), 5000, sees=0.15)  # in units of sd
+    is_score((share - included) / sd * math.sqrt(5000), 5000, sees=0.15)  # the mean in units of its standard deviation
 
 
 def test_a_batch_with_rejection_is_a_function_of_the_step():
@@ -140,7 +140,7 @@ def test_at_rate_one_every_batch_is_everything():
 
 @pytest.mark.verifies("dpulr2024:eq8", "dpulr2024:alg1.L198", "dpulr2024:eq26")
 def test_three_records_by_hand():
-    """The controller on three records gives the ledger's value (TV10, which has no bias).
+    """The controller, which chooses a layer's noise, gives the ledger's value (TV10, without bias) on three records.
 
     The controller's input has the form w_i [h_i; 1], so we write the rows l_i x_i in this form.
     """
@@ -155,7 +155,7 @@ def test_three_records_by_hand():
 
 @pytest.mark.verifies("dpulr2024:eq8", "dpulr2024:alg1.L198", "dpulr2024:eq26")
 def test_three_records_by_hand_in_a_layer_without_biases():
-    """In a layer without biases, the controller gives the ledger's value (TV10), because its input is X alone."""
+    """In a layer without biases, the controller gives the ledger's value (TV10), because its input is only X."""
     X, losses = np.array([[1, 2], [-1, 0.5], [0.3, -0.7]]), np.array([0.9, 1.4, 2.1])
     got = controller(bare([2, 2]), 1, X, losses, K=10, C=1.0, sigma_0=4.0)
     assert got**2 == pytest.approx(0.019607346591853647, rel=1e-13)
@@ -191,8 +191,8 @@ def conv_net(stride=1, c_out=2):
 def test_the_controller_equals_brute_force(make, l, k):
     """The controller equals a brute-force computation from every record's Jacobian and all eigenvalues.
 
-    The test computes the Jacobian weight by weight and bias by bias. At equality, the leading covariance of the sum of
-    estimates has the least eigenvalue (sigma_0 C)^2.
+    The test computes the Jacobian weight by weight and bias by bias. With the controller's sigma, the smallest
+    eigenvalue of the leading covariance of the sum is (sigma_0 C)^2.
     """
     net = make()
     x, y = batch(net, k)
@@ -207,10 +207,10 @@ def test_the_controller_equals_brute_force(make, l, k):
 
 @pytest.mark.verifies("dpulr2024:L256")
 def test_a_batch_taken_twice_has_twice_the_covariance_at_one_sigma_and_the_same_under_the_controller():
-    """If a batch is taken twice, the covariance doubles at a fixed sigma, and stays the same under the controller.
+    """If every record of a batch occurs twice, the covariance doubles at a fixed sigma.
 
-    We compute the covariance of the sum of estimates by brute force, to leading order, from the losses divided by
-    sigma.
+    With the controller, it is the same. We compute the covariance of the sum of estimates by brute force, to leading
+    order, from the losses divided by sigma.
     """
     net = mlp([2, 3, 2], ops.tanh, rng=rng(0))
     x, y = batch(net, 5)
@@ -227,11 +227,11 @@ def test_a_batch_taken_twice_has_twice_the_covariance_at_one_sigma_and_the_same_
 
 @pytest.mark.verifies("dpulr2024:asm1", "dpulr2024:eq8", "dpulr2024:L256", "dpulr2024:rank-claim", "dpulr2024:rayleigh")
 def test_when_the_matrix_is_singular():
-    """The controller refuses a layer with a singular matrix.
+    """The controller refuses a layer if its matrix is singular.
 
     One record has rank at most n_l. With biases, n_{l-1} records give rank n_{l-1}, but the matrix has order n_{l-1} +
     1. If an input is always 0, the matrix is singular for any number of records. Additional records never lower the
-    least eigenvalue, but may leave it equal. So the claim "greater" is false.
+    least eigenvalue, but may leave it equal. So the paper's claim that the eigenvalue becomes greater is false.
     """
     net = mlp([4, 2], ops.tanh, rng=rng(0))
     x = rng(1).normal(size=(9, 4))
@@ -251,8 +251,8 @@ def test_when_the_matrix_is_singular():
     for h in (dead, np.repeat(x[:1], 9, axis=0)):
         with pytest.raises(ValueError, match="choose a remedy"):
             controller(net, 1, h, one, K=1, C=1.0, sigma_0=4.0)
-    # The largest eigenvalue is 1e13 times the smallest and 1e10 times the others, so the matrix is singular
-    # numerically.
+    # The largest eigenvalue is 1e13 times the smallest eigenvalue and 1e10 times the others, so the matrix is
+    # numerically singular.
     wide = np.array([[1e5, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0.03], [0, 0, 0, 0]])
     with pytest.raises(ValueError, match="choose a remedy"):
         controller(net, 1, wide, one[:5], K=1, C=1.0, sigma_0=4.0)
@@ -277,7 +277,7 @@ def test_when_the_matrix_is_singular():
 def test_a_step_equals_algorithm_1_record_by_record(N_B, biases):
     """A step equals Algorithm 1, computed record by record.
 
-    The loops compute the noise of each layer by brute force, make full passes, clip each layer, and divide by N_B.
+    The loops compute the sigma of each layer by brute force, make full passes, clip each layer, and divide by N_B.
     """
     net = bare([2, 3, 2], biases)
     x, y = batch(net, 6)
@@ -301,9 +301,10 @@ def test_a_step_equals_algorithm_1_record_by_record(N_B, biases):
 
 
 def extra_noise(net, x, y, *, sigma_0, C, K, sigma, l=1):
-    """The matrix M with which the rule multiplies white rows to make noise. The test passes the identity as white rows.
+    """The matrix M by which the rule multiplies independent normals to get its additional noise.
 
-    The layer must have as many outputs as a unit has weights and biases. M has this number of rows.
+    We pass the identity instead of normals. The number of outputs of the layer must be the number of weights and biases
+    of a unit, which is also the number of rows of M.
     """
     z, h = forward(net, x)
     width = math.prod(net.map[l].shape_W[1:]) + net.map[l].bias
@@ -344,7 +345,7 @@ def test_negative_variances_of_the_extra_noise_are_clamped():
 def test_the_extra_noise_equals_the_literal_eigenvectors(k, bias):
     """The additional noise of all the layer's parameters has the covariance Q (sigma_0^2 C^2 I - Lambda / K)_+ Q^T.
 
-    This holds with and without the Gram matrix.
+    We test layers in which the rule uses the Gram matrix, and layers in which it does not.
     """
     width = 4 + bias
     net = bare([4, width], {1} if bias else {})
@@ -370,12 +371,13 @@ def test_the_extra_noise_of_a_convolution():
 
     A dense layer follows the convolution.
     """
-    net = Net((2, 2, 2), [(Conv2d(9, 2), ops.tanh), (Dense(2),)], rng=rng(0))  # one position, 8 weights and a bias
+    # one position; each unit has 8 weights and a bias
+    net = Net((2, 2, 2), [(Conv2d(9, 2), ops.tanh), (Dense(2),)], rng=rng(0))
     x, y = batch(net, 3)
     settings = {"C": 1e9, "K": 2, "N_B": 1, "remedy": "eigenvectors", "sigma": 0.2}
     u = draws(net, 2, 3)
     found = {}
-    for sigma_0 in (1e-9, 1e-10):  # sigma_0 C is 1, and then 0.1
+    for sigma_0 in (1e-9, 1e-10):  # sigma_0 C is 1, then 0.1
         white = Given(u[2], np.zeros((2, 10)), u[1], np.eye(9))
         dW, db = dp_ulr(net, x, y, sigma_0=sigma_0, rng=white, **settings)
         found[sigma_0] = np.concatenate([dW[1].reshape(9, 8), db[1][:, None]], axis=1)
@@ -390,7 +392,7 @@ def test_the_extra_noise_of_a_convolution():
 
 
 def literal_parameter_noise(net, l, x, y, sigma, C, K, runs, r):
-    """The clipped sum of estimates from K draws of noise on W[l] and b[l] per record: (runs, n_l, n + 1)."""
+    """The clipped sum of estimates from K noise samples on W[l] and b[l] for each record: (runs, n_l, n + 1)."""
     h = forward(net, x)[1]
     seen = np.concatenate([net.input(l, h), np.ones((len(x), int(net.map[l].bias)))], axis=1)
     omega = sigma * r.standard_normal((runs, K, len(x), net.shape_z[l][0], seen.shape[1]))
@@ -415,11 +417,11 @@ def literal_parameter_noise(net, l, x, y, sigma, C, K, runs, r):
     "biases", [pytest.param({1, 2}, id="biases"), pytest.param({}, id="no biases", marks=pytest.mark.slow)]
 )
 def test_parameter_noise_has_the_law_of_drawing_the_weights(C, K, biases):
-    """The rule's parameter noise has the same distribution as noise drawn on the weights, in 3,000 runs of each.
+    """The rule's parameter noise has the distribution of noise that is drawn on the weights.
 
-    We compare every entry, some sums, and the norm in both layers by KS tests. Each test detects distribution functions
-    that are 0.2 apart, and misses them with probability 1e-6. Without biases, one of the two records is 0, so noise in
-    the first layer does not change its loss.
+    We compare 3,000 runs of each kind: every entry, some sums, and the norm in each layer, by KS tests. If two
+    distribution functions are 0.2 apart, a test misses this with probability 1e-6. Without biases, one of the two
+    records is 0, so noise on the first layer does not change the loss of this record.
     """
     net = bare([2, 2, 2], biases)
     x, y = batch(net, 2, seed=3)
@@ -446,9 +448,9 @@ def test_parameter_noise_has_the_law_of_drawing_the_weights(C, K, biases):
 
 @pytest.mark.verifies("dpulr2024:virtual-linear")
 def test_parameter_noise_along_what_a_layer_reads_is_the_proxy():
-    """With noise on the parameters, the part of a record's estimate along [h; 1] is exactly the dz of the proxy.
+    """With noise on the parameters, a record's estimate times [h; 1] gives exactly the dz that noise on z gives.
 
-    There is one record, and no clip is active.
+    In this test, there is one record, and no clip is active.
     """
     net = mlp([3, 4, 2], ops.tanh, rng=rng(0))
     x, y = batch(net, 1)
@@ -464,7 +466,7 @@ def test_parameter_noise_along_what_a_layer_reads_is_the_proxy():
 
 
 def seen_by_tests(v, mixes):
-    """The values that the tests compare: every entry, random mixtures of the entries, and the norm."""
+    """The values that the KS tests compare: every entry, random sums of the entries, and the norm."""
     return [*v.T, *(v @ mixes.T).T, np.linalg.norm(v, axis=1)]
 
 
@@ -489,7 +491,7 @@ def test_parameter_noise_is_drawn_in_the_networks_own_precision():
 
 @pytest.mark.verifies("dpulr2024:virtual-linear", "dpulr2024:eq8")
 def test_the_std_of_parameter_noise():
-    """If J is the identity, the std of the parameter noise is sigma = sqrt(sum of l^2 / K) / (C sigma_0).
+    """If the Jacobian J is the identity, the std of the parameter noise is sigma = sqrt(sum of l^2 / K) / (C sigma_0).
 
     For example, 64 losses of ln 10 give 4.605 for K = 1.
     """
@@ -506,9 +508,9 @@ def test_the_std_of_parameter_noise():
 @pytest.mark.verifies("dpulr2024:alg1.L205", "dpulr2024:alg1.L208")
 @pytest.mark.parametrize("remedy", ["none", "parameters"])
 def test_each_layer_is_clipped_to_c_by_itself(remedy):
-    """Each layer is clipped to C separately, so two layers together reach the norm sqrt(2) C.
+    """The rule clips each layer to C separately, so two layers together reach the norm sqrt(2) C.
 
-    So the change from one record is larger than a bound C on all layers together.
+    So the change from one record is larger than C, the bound for a clip of all layers together.
     """
     net = mlp([1, 1, 2], ops.tanh, rng=rng(0), loss=loss_of(lambda z, y: y.sum(axis=1)))
     x, y = np.array([[1.0], [-1.0]]), np.ones((2, 2))

@@ -1,6 +1,6 @@
-"""The sound DP-ULR: its release, and each condition of its proof.
+"""Tests of the sound DP-ULR: its release, and each condition (a to g) of its proof.
 
-For each condition, the rule satisfies it, refuses a violation, or requires it of the caller.
+The rule satisfies a condition, refuses a call that violates it, or requires it of the caller.
 """
 
 import functools
@@ -58,7 +58,8 @@ def middle(net, found):
 def test_a_step_without_noise_equals_records_one_by_one(make, how):
     """A step without noise equals a loop over records with full passes, one clip, and division by the public m.
 
-    The loop makes a full pass for each record and draw. The clip is over all layers and biases together.
+    The loop makes a full pass for each record and each noise vector. The clip applies to all layers and biases
+    together.
     """
     net = make()
     x, y = batch(net, 4)
@@ -101,7 +102,7 @@ def test_the_noise_is_on_every_weight_and_bias():
 
 
 def test_noise_from_another_function():
-    """A replacement for the noise function is called once for every array, from the top down, with one std."""
+    """The rule calls a replacement for the noise function once for every array, from the top down, with one std."""
     net = NETS["residual"]()
     asked = []
 
@@ -117,9 +118,7 @@ def test_noise_from_another_function():
 
 
 def test_the_mechanism_is_that_of_dp_sgd():
-    """Noise of std sigma_0 C / m on a sum of sensitivity C / m gives the mechanism of DP-SGD, and so
-    the same epsilon.
-    """
+    """The rule has the mechanism of DP-SGD: noise of std sigma_0 C / m on a sum of sensitivity C / m."""
     how = {"C": 0.5, "m": 500.0, "sampling": "poisson", "sampling_rate": 1 / 120}
     released = mechanism(sigma_0=4.0, adjacency="add-remove", **how)
     assert released.noise_std == 4.0 * 0.5 / 500
@@ -136,9 +135,9 @@ def test_the_mechanism_is_that_of_dp_sgd():
 @EVERY
 @pytest.mark.parametrize("i", [0, 2])
 def test_a_replaced_record_changes_its_own_term_alone(make, i):
-    """If the internal noise is fixed, replacing a record changes the sum by the difference of its clipped terms.
+    """For fixed internal noise, replacing a record changes the sum by the difference of the two clipped terms.
 
-    This tests conditions a and b.
+    This property follows from conditions a and b.
     """
     net = make()
     x, y = batch(net, 4)
@@ -156,11 +155,11 @@ def test_a_replaced_record_changes_its_own_term_alone(make, i):
 
 @pytest.mark.verifies("ours:ulr-sound")
 def test_a_controller_that_reads_the_batch_breaks_the_bound():
-    """If the noise of Equation 8 violates condition a, one record of loss 1000 changes the sum by more than 190 C.
+    """The noise of Equation 8 violates condition a: one record of loss 1000 changes the sum by more than 190 C.
 
-    There are 200 records of loss 1 + 0.9 sin(10 z), with noise on the parameters. Equation 8 gives sigma = 0.11 without
-    the record of loss 1000, and 7.9 with it, so the gradients of all other records vanish. With a public sigma of 0.11,
-    the sum changes by at most C.
+    The other 200 records have the loss 1 + 0.9 sin(10 z), with noise on the parameters. Equation 8 gives sigma = 0.11
+    without the record of loss 1000. With this record, sigma is 7.9, so the gradients of all other records vanish. With
+    a public sigma of 0.11, the sum changes by at most C.
     """
     wavy = loss_of(lambda z, y: np.where(y[:, 0] > 0, 1000.0, 1 + 0.9 * np.sin(10 * z[:, 0])))
     net = Net((1,), [(Dense(1),)], loss=wavy, rng=rng(0))
@@ -181,7 +180,7 @@ def test_a_controller_that_reads_the_batch_breaks_the_bound():
 
 
 def test_the_rule_has_no_controller():
-    """Condition a: sigma is a number that the caller must give, and it is the same for all records."""
+    """Condition a: the caller must give sigma as one number, which is the same for all records."""
     given = inspect.signature(dp_ulr_sound).parameters["sigma"]
     assert given.default is inspect.Parameter.empty
     assert "controller" not in inspect.getsource(dp_ulr_sound).split('"""')[2]
@@ -203,7 +202,7 @@ def test_an_empty_batch_releases_noise(make):
 def test_the_number_of_records_drawn_is_divided_by_nowhere():
     """The rule divides only by m, not by the number of drawn records.
 
-    If the only record of a batch occurs twice, the direction doubles.
+    So a batch with two copies of a record gives twice the direction of one copy.
     """
     net = NETS["dense"]()
     x, y = batch(net, 1)
@@ -221,7 +220,7 @@ def test_the_number_of_records_drawn_is_divided_by_nowhere():
 
 @pytest.mark.verifies("dpulr2024:thm1", "dpulr2024:def4")
 def test_batches_with_rejection_are_refused():
-    """The mechanism refuses batches with rejection, and the loop refuses them with a Poisson mechanism."""
+    """The mechanism refuses batches with rejection. The training loop refuses such batches with a Poisson mechanism."""
     how = {"sigma_0": 4.0, "C": 1.0, "m": 5.0, "adjacency": "add-remove"}
     with pytest.raises(NoGuarantee, match=r"if the batch is too small \[dpulr2024:thm1\]"):
         mechanism(sampling="poisson-rejection", sampling_rate=0.2, **how)
@@ -239,11 +238,11 @@ def test_batches_with_rejection_are_refused():
 
 
 def test_noise_goes_by_the_place_in_the_batch():
-    """Condition e: an additional record changes the noise of all others, so the seed must not be published.
+    """Condition e: an additional record changes the noise of the other records, so the seed must not be published.
 
     Anyone with the seed could detect this change. The proof needs only that all noise is independent and that its law
-    does not depend on the data. So the assignment of draws to records does not matter. If two records change places,
-    they exchange their noise.
+    does not depend on the data. So any record may get any noise sample. If two records change places, they exchange
+    their noise.
     """
     net = NETS["dense"]()
     x, y = batch(net, 3)
@@ -263,7 +262,7 @@ def test_noise_goes_by_the_place_in_the_batch():
 @pytest.mark.parametrize("bad", [math.nan, math.inf, 1e200], ids=str)
 @pytest.mark.parametrize("net", ["dense", "skip", "cnn"])
 def test_a_record_whose_estimate_is_not_finite_counts_as_zero(net, bad):
-    """If the loss of a record overflows or is nan, the sum contains only the other records, with their own noise."""
+    """If the loss of a record overflows or is NaN, the sum contains only the other records, with unchanged noise."""
     if net == "cnn":
         net = pooled_cnn(MaxPool, loss=ops.squared_error)
         net.phi[1:4] = [ops.identity] * 3
@@ -285,7 +284,7 @@ def test_a_record_whose_estimate_is_not_finite_counts_as_zero(net, bad):
 def test_the_weight_of_a_norm_that_is_not_finite_is_zero():
     """Condition f: a norm that is not finite has the clip weight 0.
 
-    The printed formula violates this condition. A comparison with nan is false, so the formula gives the weight 1.
+    The printed formula violates this condition: a comparison with NaN is false, so the formula gives the weight 1.
     """
     norms = np.array([math.nan, math.inf, 2.0])
     assert np.where(norms > 1, 1 / norms, 1).tolist() == [1.0, 0.0, 0.5]
@@ -308,9 +307,9 @@ def test_the_sensitivity_is_that_of_the_adjacency(adjacency, terms):
 @pytest.mark.verifies("ours:ulr-sound")
 @EVERY
 def test_no_record_moves_the_sum_by_more_than_its_sensitivity(make):
-    """In 60 pairs of every size, a removed record changes the sum by at most C / m, and a replaced one by twice that.
+    """In 60 random pairs, a removed record changes the sum by at most C / m, and a replaced record by at most 2 C / m.
 
-    Both neighbours have the same noise. To remove a record, we replace it by a record that counts as 0. The changes of
+    The two neighbours have equal noise. To remove a record, we replace it by a record that counts as 0. The changes of
     all weights and biases together reach C / m.
     """
     net = make()

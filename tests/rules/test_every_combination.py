@@ -1,9 +1,9 @@
-"""Every rule on every combination of biases, skips, pooling, stride and padding is correct or refused.
+"""Tests that every rule is correct or refuses, for every combination of biases, skips, pooling, stride and padding.
 
-The rules are all those in nfa/rules, so a new rule is tested automatically. We compare each rule, without noise and
-active clips, with central differences of the forward pass, one parameter at a time. Every rule agrees with one of the
-`ways_to_teach` on all networks. A rule in `READINGS` agrees with the way that its entry names. A refusal is one
-sentence.
+The tests include all rules in nfa/rules, so a rule that you add is tested too. We compare each rule, without noise and
+active clips, with central differences of the forward pass, one parameter at a time. Every rule agrees on all networks
+with one of the directions in `ways_to_teach`. A rule in `READINGS` agrees with the direction that its entry names. A
+refusal is one sentence.
 """
 
 import functools
@@ -29,8 +29,8 @@ from tests.oracles.private_rules import norm
 from tests.oracles.rule_settings import values
 
 SPEC = {name: spec(name) for name in names() if name not in ALIASES}
-T = 0.3  # threshold of ternarised errors
-K = 28  # examples in a batch; no unit has so many weights
+T = 0.3  # threshold for ternary errors
+K = 28  # examples in a batch: more than the weights of any unit
 HUGE = 1e9  # a bound that no norm exceeds
 rng = np.random.default_rng
 
@@ -65,7 +65,7 @@ BIASES = {"biases": lambda l: True, "no biases": lambda l: False, "some biases":
 
 
 def build(base: str, biases: str, loss=ops.softmax_cross_entropy) -> Net:
-    """The network with this name and with these biases in its dense layers. No entry of b is 0."""
+    """The network of BASES with this name. ``biases`` says which dense layers have biases. No entry of b is 0."""
     in_shape, layers, skip = BASES[base]
     made = [
         (replace(map_, bias=BIASES[biases](l)) if isinstance(map_, Dense) else map_, *rest)
@@ -84,10 +84,10 @@ TEACHING_RULES = pytest.mark.parametrize("name", [name for name in SPEC if name 
 
 
 def ways_to_teach(net: Net, x, y, B: list, V: list) -> dict:
-    """For each way, a function (l, z, h, repeats) -> numbers.
+    """{way to teach: function (l, z, h, repeats) -> values}.
 
-    The direction is the derivative of these numbers by the parameters of layer l. In feedback rules, h[l] receives a
-    fixed vector. The direction is then the derivative of <vector, h[l]> by the layer's own parameters.
+    The direction of a rule is the derivative of these values by the parameters of layer l. In feedback rules, h[l]
+    receives a fixed vector. The direction is then the derivative of <vector, h[l]> by the parameters of layer l.
     """
     e = net.loss.error(forward(net, x)[0][net.L], y)
     below = convolutions(net)
@@ -123,9 +123,9 @@ def ways_to_teach(net: Net, x, y, B: list, V: list) -> dict:
 
 
 def come_back(net: Net, x, e, matrices: list, step=1e-5) -> list:
-    """The vector that the backward pass brings to each h[l], (records, units), with other arrays in place of W[l].
+    """The gradient (records, units) that a backward pass with other matrices in place of W[l] gives for each h[l].
 
-    We compute this vector one unit at a time.
+    We compute this gradient one unit at a time.
     """
     z, h = forward(net, x)
     back: list = [0.0] * (net.L + 1)
@@ -188,14 +188,14 @@ def taught(base: str, biases: str):
 
 
 class Balanced(np.random.Generator):
-    """A generator of normals for a forward rule, equal for all examples, with two exact moments.
+    """A generator for forward rules, whose samples are equal for all examples and have two exact moments.
 
-    With many draws, the mean over draws of u L(z + sigma u) / sigma is the derivative of L by central differences, up
-    to sigma^2. The noise on the rule's result is 0.
+    For the many samples u, the mean of u L(z + sigma u) / sigma is then the derivative of L, up to sigma^2. The noise
+    on the rule's result is 0.
     """
 
     def standard_normal(self, size=None, dtype=float):
-        if len(size) not in (3, 5):  # (draws, examples, shape of z)
+        if len(size) not in (3, 5):  # shape (repeats, examples, shape of z)
             return np.zeros(size, dtype)
         draws, _, *shape = size
         u = half = rng(3).standard_normal((draws, math.prod(shape)))
@@ -205,13 +205,13 @@ class Balanced(np.random.Generator):
         return np.broadcast_to(u.reshape(draws, 1, *shape), size).astype(dtype)
 
 
-# The values of each rule's keywords. The test fails for a keyword without an entry, so add new keywords here.
+# Values for the keywords of all rules. If you add a rule with a new keyword, add a value for this keyword.
 SMALL = 1e-5
 OFF = {"m": 1, "sigma": 0.0, "s": 0.0, "ell": None, "L": None, "N_B": 1} | dict.fromkeys(
     ("C", "tau", "tau_e", "tau_h", "tau_B", "tau_h_max"), HUGE
 )
 ULR = [{"sigma": SMALL, "sigma_0": 0.0, **how} for how in ({}, {"baseline": False}, {"antithetic": True})]
-READINGS = {  # additional arguments, and the way to teach that they select
+READINGS = {  # additional arguments, and the entry of `ways_to_teach` that they select
     **{key: [({}, "gradient")] for key in ("bp", "dp_sgd", "noisy_bp", "shuffled_sgd")},
     **{key: [({}, "error")] for key in ("dfa", "dp_dfa")},
     **{key: [({}, "error"), ({"t": T}, "ternary error")] for key in ("pdfa", "pdfa_isotropic")},
@@ -283,7 +283,7 @@ def test_without_noise_and_clips_a_rule_is_what_differences_say(name):
 
 @pytest.mark.parametrize("name", SOLVING)
 def test_where_a_rule_that_solves_leads_the_derivative_is_that_of_the_ridge(name):
-    """At the minimiser that such a rule computes, the gradient of the loss cancels the gradient of the ridge term.
+    """At the minimiser of a rule in SOLVING, the gradient of the loss cancels the gradient of the ridge term.
 
     We test one dense layer, with and without biases, by differences of the loss. All other networks are refused.
     """
@@ -307,7 +307,8 @@ def test_where_a_rule_that_solves_leads_the_derivative_is_that_of_the_ridge(name
 # --- active clips, and what a mechanism states about them -----------------------------------------------------
 
 ACTING = {"C": 0.05, "tau": 0.02, "tau_e": 0.1, "tau_h": 0.5, "tau_B": 0.2, "tau_h_max": 0.5, "L": 0.05}
-READS_THE_BATCH = ("none", "parameters")  # remedies of dp_ulr with noise that depends on the whole batch
+# values of dp_ulr's setting `remedy` for which the noise depends on the whole batch
+READS_THE_BATCH = ("none", "parameters")
 
 
 def stated(name: str, one, how: dict, adjacency: str):
@@ -324,14 +325,15 @@ def stated(name: str, one, how: dict, adjacency: str):
 
 @TEACHING_RULES
 def test_a_batch_is_the_sum_of_its_records_and_none_moves_it_further_than_stated(name):
-    """With every clip active, a batch gives the sum over its records, and each changes it by at most the stated amount.
+    """With every clip active, a batch gives the sum of its records' terms, and no term exceeds the stated sensitivity.
 
-    Some records are ordinary, and some saturate the units.
+    Some records are ordinary, and some records saturate the units.
     """
     for how, _ in READINGS.get(name, [({}, None)]):
         if name == "dp_ulr" and how.get("remedy", "none") in READS_THE_BATCH:
             continue
-        how = how | ACTING | {"K": 4} | ({"sigma": 0.1} if how.get("sigma") else {})  # small values magnify rounding
+        # not smaller, because small values magnify rounding errors
+        how = how | ACTING | {"K": 4} | ({"sigma": 0.1} if how.get("sigma") else {})
         for base, biases in NETS:
             where, one = f"{name} {how} on {base}, {biases}", taught(base, biases)
             one = SimpleNamespace(

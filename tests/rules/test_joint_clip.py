@@ -1,4 +1,4 @@
-"""Joint-clip DFA and its hybrid: loops and autograd, special cases, the change from one record, and refusals."""
+"""Tests of joint-clip DFA and its hybrid: loops and autograd, special cases, the change from one record, refusals."""
 
 import functools
 import math
@@ -64,7 +64,10 @@ PLACES = pytest.mark.parametrize("at", ["h", "z"])
 
 
 def case(make, k=4, at="h", dtype=np.float64):
-    """A network, a batch and large feedback, so that the tests detect a layer that is missing in the norm."""
+    """A network, a batch and feedback.
+
+    The feedback is so large that the tests detect a layer that is missing in the norm.
+    """
     net = make(dtype=dtype)
     x, y = batch(net, k, 3)
     B = feedback.draw(net, law="normal", scale=1.0, rng=rng(11), at=at)
@@ -149,7 +152,7 @@ def test_float32_is_float64_up_to_its_rounding(make, carries, t):
 
 @EVERY
 def test_no_record_adds_more_than_the_bound(make):
-    """If B is scaled by 1e-3 or by 1e3, no record adds a vector of norm above C, and the largest norm is C."""
+    """For B times 1e-3 or 1e3, no record adds a vector of norm above C. The largest norm is C."""
     for scale in (1e-3, 1e3):
         net, x, y, B = case(make, 6)
         B = [M if M is None else scale * M for M in B]
@@ -215,9 +218,9 @@ def test_without_noise_and_clip_it_is_dfa_tdfa_drtp_or_the_hybrid(make, at):
 
 
 def test_of_a_record_alone_the_ternary_error_is_tdfas_times_its_norm():
-    """For a single record, the ternary error gives TDFA's direction, except that hidden layers have the factor ||e||.
+    """For a single record, the ternary error gives TDFA's direction, with the factor ||e|| in the hidden layers.
 
-    The threshold of TDFA is t times the largest entry.
+    For this comparison, the threshold of TDFA is t times the largest entry.
     """
     net, x, y, B = case(small_cnn)
     for i in range(4):
@@ -235,7 +238,7 @@ def test_of_a_record_alone_the_ternary_error_is_tdfas_times_its_norm():
 def test_the_ends_of_the_hybrid_are_joint_dfa_and_dp_sgd(make):
     """At its two ends, the hybrid equals joint DFA and DP-SGD.
 
-    It equals joint DFA bitwise and with noise, and DP-SGD up to the order of sums.
+    It is bitwise identical with joint DFA, also with noise. It equals DP-SGD up to the order of sums.
     """
     net, x, y, B = case(make)
     settings = {"C": 0.7, "m": 4, "sigma": 0.3}
@@ -308,8 +311,8 @@ TWO = {
 def test_the_other_label_moves_two_classes_by_all_that_is_stated(name, rule, carries):
     """If the label of a record changes, the direction for two classes changes by the full stated sensitivity.
 
-    Opposite errors give opposite directions, both of norm above C, for any B. If the record is left out, the change is
-    half as large.
+    For any B, opposite errors give opposite directions of norm above C, so the change is 2C before the division by m.
+    If the record is left out, the change is half as large.
     """
     net = TWO[name]()
     B = feedback.draw(net, law="normal", scale=0.7, rng=rng(4))
@@ -355,7 +358,8 @@ def test_a_record_without_hidden_derivatives_attains_what_is_stated(carries, siz
 def test_two_labels_are_as_far_apart_as_stated_only_where_the_error_is_carried(phi):
     """Another label changes the direction by 2C if the rule carries the error or the ternary error.
 
-    If the rule carries the label, changes of any size up to 2C occur. The networks are random and have two classes.
+    The signal that a rule carries is the vector that the feedback projects. If it is the label, changes of any size up
+    to 2C occur. The networks are random and have two classes.
     """
     found: dict[str, list] = {"error": [], "ternary": [], "label": []}
     for seed in range(100):

@@ -1,6 +1,7 @@
-"""Objective perturbation: its minimiser, exact small cases for each step of its proof, its mechanism, and refusals.
+"""Tests of objective perturbation: its minimiser, exact small cases for each step of its proof, its mechanism.
 
-`tests.oracles.softmax_regression` gives the laws of minimisers, and enumerates or draws their noise.
+`tests.oracles.softmax_regression` gives the laws of minimisers. The tests integrate over the noise on a grid, or draw
+it.
 """
 
 import functools
@@ -98,7 +99,7 @@ def test_a_record_that_is_not_finite_teaches_nothing(bad):
 
 
 def neighbours(K, d, n, *, m=1.0, lam, sigma, seed=1):
-    """The laws of the minimiser for neighbours: with n records and one more, and with n records. All norms are 1."""
+    """The laws of the minimiser for two neighbours, with n + 1 and with n records of norm 1."""
     r = rng(seed)
     x = r.standard_normal((n + 1, d))
     x /= np.linalg.norm(x, axis=1, keepdims=True)
@@ -107,16 +108,16 @@ def neighbours(K, d, n, *, m=1.0, lam, sigma, seed=1):
 
 
 def cost(one, *, stretched=True):
-    """The proof's bound for these neighbours, without the noise that hides the remaining gradient."""
+    """The proof's bound for two neighbours, without the noise that hides the remaining gradient."""
     stretch = (one.K - 1) * math.log1p(1 / (one.K * one.m * one.lam)) if stretched else 0.0
     return SoftmaxObjective(classes=one.K, shift=math.sqrt(2) / (one.m * one.sigma), stretch=stretch, share=0.0)
 
 
 @pytest.mark.verifies("ours:softmax-objective")
 def test_the_rule_draws_from_the_law_that_is_judged_below():
-    """For each noise, the rule's minimiser equals the oracle's minimiser in the plane in which classes differ.
+    """For equal noise, the rule's minimiser equals that of the oracle, except along (1, ..., 1).
 
-    Along (1, ..., 1), the result is noise.
+    Along (1, ..., 1), the result contains only noise.
     """
     net, spy, (x, y) = net_of(2, 3, bias=False), Spy(), data(6, 2, 3, size=0.4)
     how = {"m": 4.0, "lam": 0.3, "sigma": 0.2}
@@ -145,9 +146,7 @@ def test_the_noise_is_a_function_of_the_minimiser_whose_derivative_is_its_curvat
 @pytest.mark.verifies("ours:softmax-objective")
 @pytest.mark.parametrize("K, d, n", [(2, 1, 0), (2, 1, 4), (2, 2, 2), (3, 1, 2)])
 def test_the_densities_add_up(K, d, n):
-    """The mean of other density / density is 1, in both orders, so the volumes in the change of
-    variables are correct.
-    """
+    """The mean of the ratio of two densities is 1, so the volumes in the change of variables are correct."""
     more, fewer = neighbours(K, d, n, lam=2.0, sigma=0.6)
     points, weights = grid(more.q)
     for one, other in ((more, fewer), (fewer, more)):
@@ -157,7 +156,7 @@ def test_the_densities_add_up(K, d, n):
 @pytest.mark.verifies("ours:softmax-objective")
 @pytest.mark.parametrize("K, d", [(2, 1), (2, 3), (3, 2), (5, 1)])
 def test_the_ratio_of_volumes_is_bounded_and_attains_its_bound(K, d):
-    """The ratio of volumes is within its bound at 1,000 points of 20 pairs for each lam, and it attains the bound.
+    """The ratio of volumes is at most its bound at 1,000 points of 20 pairs for each lam, and attains the bound.
 
     It attains the bound at theta = 0 without other records, because all classes are equally likely there.
     """
@@ -184,9 +183,10 @@ NOISES = [(0.05, 1.0), (0.1, 0.5), (2.0, 0.3), (30.0, 0.4)]  # lam, sigma
 @pytest.mark.verifies("ours:softmax-objective")
 @pytest.mark.parametrize("K, d, n", [*SMALL, *(pytest.param(*case, marks=pytest.mark.slow) for case in MORE)])
 def test_no_two_laws_are_further_apart_than_the_bound(K, d, n):
-    """No two laws of neighbours exceed the bound: delta at five epsilons and the Renyi divergence at four orders.
+    """For neighbours, delta at five epsilons and the Rényi divergence at four orders are at most the bound.
 
-    One record is added or removed, and the noise is enumerated. If the record is removed, the bound needs no volumes.
+    One record is added or removed, and we integrate over the noise. If the record is removed, the bound needs no ratio
+    of volumes.
     """
     for lam, sigma in NOISES:
         more, fewer = neighbours(K, d, n, lam=lam, sigma=sigma)
@@ -220,7 +220,7 @@ def test_of_two_classes_the_bound_is_attained():
 def test_each_further_class_costs_its_own():
     """For three classes, delta is 1.75 to 2 times the delta of one Gaussian shift, at the epsilons 3, 5 and 7.
 
-    So one corner of the proof is not enough.
+    So the proof needs more than one of its corners (the cases of the largest loss, one for each other class).
     """
     more, fewer = neighbours(3, 1, 0, lam=1e-3, sigma=1.0)
     points, weights = grid(2, points=241)
@@ -235,7 +235,7 @@ def test_each_further_class_costs_its_own():
 @pytest.mark.verifies("ours:softmax-objective")
 @pytest.mark.parametrize("K, d, n", [(4, 3, 0), (4, 3, 3), (6, 2, 3)])
 def test_losses_are_exceeded_no_more_often_than_the_corners_allow(K, d, n):
-    """In 8,000 draws, privacy losses exceed a threshold at most as often as the sum over corners allows.
+    """In 8,000 samples, the privacy loss exceeds a threshold at most as often as the sum over corners allows.
 
     The space has 9 or 10 dimensions. The bound is P(loss > c + t) <= (K - 1) P(N(s^2/2, s^2) > t). We choose t so that
     the bound is 0.02.
@@ -256,8 +256,8 @@ def test_losses_are_exceeded_no_more_often_than_the_corners_allow(K, d, n):
 def test_delta_is_that_of_the_sum_of_corners_by_quadrature(share):
     """The delta of the sum over corners agrees with a quadrature.
 
-    The quadrature is the mean of (1 - e^(epsilon - loss))_+ over a normal loss. The variance is that of both noises
-    together, and the mean is half of the variance.
+    We integrate (1 - e^(epsilon - loss))_+ over a normal loss. Its variance is that of the two noises together, and its
+    mean is half of the variance.
     """
     said = SoftmaxObjective(classes=7, shift=0.8, stretch=0.3, share=share)
 
@@ -275,9 +275,9 @@ def test_delta_is_that_of_the_sum_of_corners_by_quadrature(share):
 
 
 def test_the_curve_by_hand():
-    """The Renyi curve agrees with a hand computation: K = 3, s^2 = 2 and order 2 give c + log(1 + 2 e^2) + 0.2.
+    """The Rényi curve agrees with a hand computation: K = 3, s^2 = 2 and order 2 give c + log(1 + 2 e^2) + 0.2.
 
-    The last term is a tenth of 2, from the additional shift. Large orders do not overflow.
+    The last term comes from the additional shift, a tenth of 2. Large orders do not overflow.
     """
     said = SoftmaxObjective(classes=3, shift=math.sqrt(2), stretch=0.3, share=0.1)
     np.testing.assert_allclose(said(np.array([2.0])), [0.3 + math.log(1 + 2 * math.exp(2)) + 0.2], rtol=1e-14)
@@ -285,7 +285,7 @@ def test_the_curve_by_hand():
 
 
 def test_what_the_accountant_counts_is_above_delta():
-    """The epsilon from Renyi orders is at least the smallest epsilon that satisfies delta, and at most 8 % above it."""
+    """The epsilon from Rényi orders is at least the smallest epsilon that satisfies delta, and at most 8 % larger."""
     said = mechanism(net=net_of(classes=10), m=60000, lam=1e-3, sigma=4e-5, **WHERE)
     counted = epsilon([(said, 1)], delta=1e-5).epsilon
     assert said.curve.delta(counted) < 1e-5 < said.curve.delta(counted / 1.08)
@@ -312,7 +312,7 @@ def test_epsilon_is_where_delta_is_kept():
 
 
 def test_the_numbers_of_the_statement():
-    """The statement has the ledger's numbers: epsilon is 3.00257 by orders on a fine grid, and 2.81 by quadrature.
+    """nfa gives the epsilons of the statement: 3.00257 by Rényi orders on a fine grid, and 2.81 by quadrature.
 
     The quadrature sums over nine corners and the noise that hides the remaining gradient.
     """
@@ -369,7 +369,7 @@ def test_delta_is_the_sum_of_two_gaussian_profiles(share):
 
 @pytest.mark.parametrize("sampling", ["none", "epoch-partition", "without-replacement", "poisson"])
 def test_the_accountant_counts_what_it_has_a_theorem_for(sampling):
-    """The accountant adds up steps, uses a general bound for Poisson batches, and refuses batches of a fixed size."""
+    """The accountant composes steps, uses a general bound for Poisson batches, and refuses batches of a fixed size."""
     rate = 1.0 if sampling == "none" else 0.1
     how = {"m": 10, "lam": 1.0, "sigma": 1.0, "adjacency": "add-remove", "sampling": sampling, "sampling_rate": rate}
     said = mechanism(net=net_of(), **how)

@@ -1,6 +1,4 @@
-"""Output perturbation: its minimiser, the minimiser's change from one record, its noise, its mechanism,
-and refusals.
-"""
+"""Tests of output perturbation: its minimiser, the change from one record, its noise, its mechanism, refusals."""
 
 import functools
 import math
@@ -112,9 +110,9 @@ def test_the_noise_is_on_every_weight_and_bias():
 
 
 def test_noise_from_another_function():
-    """A replacement for the noise function is called once, for all weights and biases together.
+    """The rule calls a replacement for the noise function once, for all weights and biases together.
 
-    It gets float64 for any dtype of the network.
+    The function gets float64 for any dtype of the network.
     """
     asked = []
 
@@ -139,7 +137,7 @@ def test_an_empty_batch_releases_noise():
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, 1e300], ids=str)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_record_that_is_not_finite_teaches_nothing(bad, dtype):
-    """A record that is not finite counts as the input 0, which has no gradient.
+    """A record that is not finite counts as the input 0, whose gradient by the weights is 0.
 
     The value 1e300 overflows float32, but in float64 it is an ordinary large input.
     """
@@ -162,7 +160,7 @@ def stated(net, adjacency, **how):
 
 
 def neighbours(adjacency, x, y, other_x, other_y):
-    """The batch without its last record, or with another record or label in place of the last one."""
+    """The batch without its last record, or with another record or label in place of the last record."""
     if adjacency == "add-remove":
         return x[:-1], y[:-1]
     if adjacency == "replace-one":
@@ -174,9 +172,9 @@ def neighbours(adjacency, x, y, other_x, other_y):
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace-one", "replace-label"])
 @pytest.mark.parametrize("tolerance", [1e-10, 0.05])
 def test_no_record_found_moves_the_minimiser_past_the_bound(adjacency, tolerance):
-    """In 60 pairs of every size, no record changes the minimiser by more than the bound.
+    """In 60 random pairs, no record changes the minimiser by more than the bound.
 
-    The largest change is more than 0.4 of the bound. A minimisation that stops early satisfies the bound too.
+    The largest change is more than 0.4 of the bound. The bound also holds for a minimisation that stops early.
     """
     largest = 0.0
     for seed in range(60):
@@ -194,7 +192,8 @@ def attained(adjacency):
     """Neighbours that come near the bound, with or without biases, and the ratio of their change to the bound."""
     labels = np.eye(2)
     if adjacency == "add-remove":
-        # 2000 small records give class 0 a margin of 0.05. For a record of 200 times the norm, the margin is 10.
+        # 2000 small records give class 0 a margin of 0.05 at a small record. For a record of 200 times this norm, the
+        # margin is 10.
         net, x, how = net_of(1, 2, bias=False), np.r_[np.full(2000, 0.005), 1.0][:, None], {"m": 1, "lam": 1.0}
         y = labels[np.r_[np.zeros(2000, int), 1]]
         one, other = (x, y), (x[:-1], y[:-1])
@@ -224,7 +223,7 @@ def test_the_bound_is_come_near(adjacency, least):
 def test_the_mechanism_by_hand(adjacency, terms):
     """The sensitivity agrees with a hand computation: R = 2 and lam = 1/2 give 4 (terms sqrt(2) / 10 + 2 tolerance).
 
-    The noise is the given noise.
+    The std of the noise is the given sigma.
     """
     how = {"m": 10, "lam": 0.5, "R": 2.0, "sampling": "poisson", "sampling_rate": 0.1}
     said = mechanism(net=net_of(), sigma=3.0, tolerance=1e-3, adjacency=adjacency, **how)

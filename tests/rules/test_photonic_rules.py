@@ -1,4 +1,4 @@
-"""PDFA, TDFA, noisy BP and DRTP: loops, autograd, identities with DFA and BP, and the laws of their noise.
+"""Tests of PDFA, TDFA, noisy BP and DRTP: loops, autograd, identities with DFA and BP, and the laws of their noise.
 
 Every statistical test has a fixed seed. With another seed, correct code would fail with probability at most
 FALSE_ALARM.
@@ -44,7 +44,7 @@ FALSE_ALARM = 1e-6
 
 
 def perceptron(phi=ops.tanh, sizes=(5, 7, 4, 6, 3), **settings):
-    """All widths differ, so that the tests detect n_l in place of n_{l-1}."""
+    """A network whose widths all differ, so that the tests detect n_l in place of n_{l-1}."""
     return mlp(list(sizes), phi, rng=np.random.default_rng(0), **settings)
 
 
@@ -180,10 +180,10 @@ def test_noisy_bp_equals_record_by_record_loops(make, reading, sigma):
 @pytest.mark.parametrize("noise_first", [False, True])
 @pytest.mark.parametrize("noise", ["record", "batch", "layers"])
 def test_the_readings_of_the_noise_of_noisy_bp_equal_loops(make, noise, noise_first):
-    """For each reading of the noise, noisy BP equals loops with draws by hand.
+    """For each reading of the paper's noise, noisy BP equals loops with noise that the test draws.
 
-    In one reading, all records of a batch share one row of draws. In the reading for layers, the row of the top layer
-    is drawn first, and then the rows of the lower layers.
+    In one reading, all records of a batch share one row of noise. In the reading with noise for each layer, the rule
+    draws the row of the top layer first, and then the rows of the lower layers.
     """
     net, source = make(), rng(3)
     x, y = batch(net, 3)
@@ -218,11 +218,11 @@ def test_noise_before_the_scaling_makes_no_error_longer_than_tau_e():
 @pytest.mark.verifies("ohana2021:exp-bp")
 @pytest.mark.parametrize("noise", ["record", "batch"])
 def test_averaging_takes_from_noise_of_records_and_not_from_one_draw(noise):
-    """Averaging reduces noise that each record draws for itself, but not noise of one draw for all records.
+    """The mean over records reduces noise that is independent for each record, but not noise that all records share.
 
-    We take 50 records and 200 draws of the top's bias, so the variance is sigma^2 / 50 or sigma^2. The sum of squares
-    is chi2 with 600 degrees of freedom. A variance that is 80 % off is missed with probability 1e-6. The two variances
-    differ by a factor of 50.
+    We use 50 records and 200 samples of the top layer's bias, so the variance is sigma^2 / 50 or sigma^2. The sum of
+    squares is chi2 with 600 degrees of freedom. If the variance is wrong by 80 %, the test misses this with probability
+    1e-6. The two variances differ by a factor of 50.
     """
     net = perceptron()
     x, y = batch(net, 50)
@@ -291,7 +291,7 @@ def test_drtp_equals_autograd_of_the_surrogate(torch, make, at):
 
 
 def digits(got, want, decimals=10):
-    """Equal in every decimal that the ledger prints."""
+    """Assert that values agree in every decimal that the ledger prints."""
     np.testing.assert_allclose(got, want, rtol=0, atol=0.51 * 10.0**-decimals)
 
 
@@ -312,7 +312,7 @@ V12 = {
 
 
 def v12_noise():
-    """g[3], g[2], g[1], in the order in which pdfa draws"""
+    """The noise g[3], g[2], g[1] of V-12, in the order in which pdfa draws noise."""
     return [
         np.array([[0.1 * math.sin(6 + l + 2 * i + 3 * j) for j in range(n)] for i in range(3)])
         for l, n in ((3, 2), (2, 3), (1, 3))
@@ -382,7 +382,8 @@ def test_norms_stay_below_their_bounds_and_signed_entries_above_the_floor(floor,
             if floor == "signed":
                 assert np.abs(h_in[l]).min() >= tau_h_min / math.sqrt(size(net, l - 1)) * (1 - 1e-10)
                 assert norm >= tau_h_min * (1 - 1e-10)
-            elif l > 1 and phi is ops.sigmoid:  # for nonnegative inputs, the printed offset gives a lower bound
+            # for inputs that are not negative, the printed offset gives a lower bound
+            elif l > 1 and phi is ops.sigmoid:
                 assert norm >= tau_h_min * (1 - 1e-12)
         assert np.linalg.norm(db[net.L]) <= tau_B * (1 + 1e-12)
         if phi is ops.identity:  # phi' = 1, so db is the projected error
@@ -424,7 +425,7 @@ def test_saturated_inputs_have_entries_tau_over_the_root_of_what_the_layer_reads
 
 
 def test_the_clips_act_in_the_backward_pass_only():
-    """The clips act in the backward pass only, so the error and the top's bias are those of the plain network."""
+    """The clips have no effect on the forward pass, so the direction of the top bias does not depend on them."""
     net = perceptron()
     x, y = batch(net, 3)
     _, db = pdfa(net, x, y, B=fed(net), m=3, sigma=0.0, tau_h_max=1e-3, top="raw", rng=rng())
@@ -512,8 +513,8 @@ def test_one_step_of_sgd_is_line_16_of_algorithm_1():
 def test_bounds_not_given_are_those_of_the_experiments():
     """Bounds without a given value are those of the experiments.
 
-    These are tau_B = tau_f = tau_h_max = 1, no offset, every clip active, and noise on every layer. Another tau_h_min
-    gives another direction.
+    These bounds are tau_B = tau_f = tau_h_max = 1, no offset, every clip active, and noise on every layer. With another
+    tau_h_min, the direction is different.
     """
     net = perceptron()
     x, y = batch(net, 3)
@@ -556,9 +557,9 @@ def separable():
 
 @RULES
 def test_the_hidden_layer_alone_learns(rule):
-    """The hidden layer alone reduces the loss: the feedback is W[2]^T, and W[2] and b[2] are fixed.
+    """Training only the hidden layer reduces the loss, if the feedback is W[2]^T and W[2] and b[2] are fixed.
 
-    With the opposite sign, the loss would rise.
+    If the direction had the opposite sign, the loss would increase.
     """
     net, x, y = separable()
     B, losses = [None, net.W[2].T.copy(), None], []
@@ -623,7 +624,7 @@ def whitened(noise):
     """Every row j of every layer times the inverse root of sigma^2 / m^2 H^T Phi_j^2 H, as an array (N, all entries).
 
     H contains the clipped inputs of the layer and a column of ones for the bias. Phi_j contains phi'(z_j) of each
-    record. We compute both from the definitions. The rows of different units or layers have covariance 0.
+    record. We compute H and Phi_j from their definitions. The rows of different units or layers have covariance 0.
     """
     net, x, _, settings = noise_problem()
     z, h = forward(net, x)
@@ -649,8 +650,8 @@ def test_noise_of_pdfa_averages_out_and_has_the_covariance_of_shared_columns_and
     After whitening by the formula, the entries of all rows and layers are 35 independent N(0, 1) values. Their means
     are normal, and their sums of squares are chi2. A product of two entries has E exp(s ab) = (1 - s^2)^(-1/2). So by
     Chernoff's bound, the mean of 6,000 products exceeds 7 / sqrt(6000) with probability below 3e-11, at each end for
-    595 pairs. These errors are missed with probability 1e-6: a mean 0.14 off, a variance 27 % off, and a correlation of
-    0.16.
+    595 pairs. The test misses the following errors with probability 1e-6: a mean wrong by 0.14, a variance wrong by 27
+    %, and a correlation of 0.16.
     """
     white = whitened(pdfa_noise)
     N, d = white.shape
@@ -666,7 +667,7 @@ def test_noise_of_pdfa_averages_out_and_has_the_covariance_of_shared_columns_and
 
 @pytest.mark.slow
 def test_columns_of_an_update_share_their_noise(pdfa_noise):
-    """The columns of an update share their noise: two columns of a row have the formula's nonzero correlation."""
+    """The columns of a direction share their noise: two columns of a row have the formula's nonzero correlation."""
     first = np.abs(np.corrcoef(pdfa_noise[1][:, 0].T))
     assert np.sort(first[np.triu_indices(5, 1)])[-1] > 0.5
     across = np.corrcoef(pdfa_noise[1][:, 0, 0], pdfa_noise[1][:, 1, 0])[0, 1]
@@ -692,7 +693,7 @@ def test_with_fewer_records_than_inputs_all_rows_of_the_noise_lie_in_the_span_of
 @pytest.mark.verifies("ohana2021:eq12")
 @every_net
 def test_the_noise_is_a_sum_of_its_own_linear_in_g(make):
-    """The noise is linear in g: with the same draws, 2 sigma doubles the change, and -sigma reverses it."""
+    """The noise on a direction is linear in g: with equal samples, 2 sigma doubles it, and -sigma reverses it."""
     net = make()
     x, y = batch(net, 3)
     g = draws(net, 3, 1.0, "noisy", seed=14)[:0:-1]  # draws from the top layer down
@@ -714,9 +715,10 @@ def test_the_noise_is_a_sum_of_its_own_linear_in_g(make):
 
 @pytest.mark.verifies("ohana2021:eq8", "ohana2021:alg1.13-15")
 def test_noise_comes_after_the_scaling():
-    """Noise is added after the scaling. With tau_B = 1e-3 and sigma = 1, a scaled sum would have norm 1e-3 or less.
+    """The rule adds noise after the scaling.
 
-    ||g||^2 is chi2. A variance that is 70 % off is missed with probability 1e-6.
+    If it scaled the sum with noise to tau_B = 1e-3, the norm would be at most 1e-3. With sigma = 1, ||g||^2 is chi2. If
+    the variance is wrong by 70 %, the test misses this with probability 1e-6.
     """
     net = perceptron(ops.identity)
     x, y = batch(net, 1)
@@ -735,11 +737,11 @@ def test_noise_comes_after_the_scaling():
 @pytest.mark.slow
 @pytest.mark.verifies("ohana2021:exp-bp")
 def test_noise_of_noisy_bp_averages_out_and_is_independent_for_the_records():
-    """The noise of noisy BP has mean 0 and is independent between records, in 4,000 draws of 35 entries.
+    """The noise of noisy BP has mean 0 and is independent for different records, in 4,000 samples of 35 entries.
 
     Each mean is within 6 standard errors, and correct code fails with probability below 1e-6 in total. The top's bias
-    is (1/m) times the sum of 7 independent g. So its variance is 7 sigma^2 / m^2, and its sum of squares is chi2. A
-    mean that is 10.8 standard errors off, or a variance that is 18 % off, is missed with probability 1e-6.
+    is (1/m) times the sum of 7 independent g. So its variance is 7 sigma^2 / m^2, and its sum of squares is chi2. If a
+    mean is wrong by 10.8 standard errors, or a variance by 18 %, the test misses this with probability 1e-6.
     """
     net, x, y, _ = noise_problem()
     settings = {"m": 5, "tau_h_max": 0.8, "tau_h_min": 0.2, "tau_e": 0.3}
@@ -757,9 +759,9 @@ def test_noise_of_noisy_bp_averages_out_and_is_independent_for_the_records():
 
 @pytest.mark.verifies("ohana2021:exp-bp")
 def test_the_layers_of_noisy_bp_share_one_g():
-    """The layers of noisy BP use the same g: in a linear network, the bias of every layer contains g.
+    """All layers of noisy BP use one g: in a linear network, the direction of every bias contains g.
 
-    With one record, g has std sigma. A variance that is 60 % off is missed with probability 1e-6.
+    For one record, g has std sigma. If the variance is wrong by 60 %, the test misses this with probability 1e-6.
     """
     net = perceptron(ops.identity)
     x, y = batch(net, 1)
@@ -789,9 +791,9 @@ def test_the_layers_of_noisy_bp_share_one_g():
     ],
 )
 def test_the_draws_do_not_depend_on_sigma(rule, reading, numbers):
-    """The draws do not depend on sigma, so runs with different sigma have the same later draws.
+    """The number of random samples does not depend on sigma, so runs with different sigma have equal later samples.
 
-    With and without noise, rule and generator end in the same state.
+    With sigma = 0 and with sigma > 0, the generator ends in the same state.
     """
     net = perceptron()
     x, y = batch(net, 3)
@@ -827,9 +829,9 @@ def every_rule(net):
 @pytest.mark.verifies("ohana2021:scale", "ohana2021:exp-ternary")
 @pytest.mark.parametrize("top", ["noisy", "noiseless"])
 def test_an_error_that_ternarises_to_0_gives_noise_alone(top):
-    """If the ternary error is 0, the direction is noise alone. Here no |e| exceeds the threshold 1, so B t(e) = 0.
+    """If the ternary error is 0, the direction is noise alone.
 
-    The printed scaling would be 0 / 0.
+    In this test, no |e| exceeds the threshold 1, so B t(e) = 0. For this error, the printed scaling would be 0 / 0.
     """
     net = perceptron(ops.identity)
     x, y = batch(net, 1)
@@ -1041,10 +1043,10 @@ def test_a_step_with_opus_keeps_float32():
 
 
 def test_a_step_with_noisy_opus_is_fixed_by_its_rng_and_projects_before_it_adds_noise():
-    """A step with noisy OPUs depends only on its rng, and draws in the documented order. We repeat the draws by hand.
+    """A step with noisy OPUs depends only on its rng, and draws its noise in the documented order.
 
-    The step draws the top's g, and then for every lower layer the noise of the OPU and g. In each layer, it projects
-    before it adds noise.
+    The step draws the top layer's g, and then for every lower layer the noise of the OPU and g. In each layer, the step
+    projects before it adds g. The test draws the same noise.
     """
     net = perceptron()
     x, y = batch(net, 4)
@@ -1068,8 +1070,8 @@ def test_a_step_with_noisy_opus_is_fixed_by_its_rng_and_projects_before_it_adds_
 def test_a_step_with_noisy_opus_averages_to_the_step_without_noise():
     """With noisy OPUs, the mean of 3,000 steps is the step without noise, to 6 standard errors in each entry.
 
-    The noise of the OPU is not scaled (tau_B = inf). A mean that is 10.8 standard errors off is missed with probability
-    1e-6.
+    In this test, the rule does not scale the noise of the OPU (tau_B = inf). If a mean is wrong by 10.8 standard
+    errors, the test misses this with probability 1e-6.
     """
     net, x, y, _ = noise_problem()
     settings = {"m": 7, "t": 0.15, "tau_B": math.inf, "top": "raw", "project": optical}

@@ -1,4 +1,4 @@
-"""The releases that private rules state, the mechanisms that they refuse, and the messages for wrong input."""
+"""Tests of the mechanisms that private rules state, of their refusals, and of the messages for wrong input."""
 
 import functools
 import math
@@ -41,7 +41,7 @@ def fed(net):
 
 
 def asked(name, **changes):
-    """The mechanism of a rule with settings that have a guarantee. The test changes some of these settings."""
+    """The mechanism of a rule for settings with a guarantee. ``changes`` replaces some of these settings."""
     net = cnn()
     known = {
         "dp_sgd": (dp_sgd_file, {"C": 1.5}),
@@ -66,8 +66,8 @@ def test_a_mechanism_says_what_one_step_releases(name, adjacency, terms):
     said = asked(name, adjacency=adjacency, sampling="poisson")
     assert (said.law, said.adjacency, said.sampling) == ("gaussian", adjacency, "poisson")
     assert (said.noise_std, said.sampling_rate) == (0.01, 0.1)
-    # by hand: a 2 x 2 kernel has k = 2, and its 4 x 4 positions pool to 4. The layers are sigmoid below 0.9, then the
-    # top
+    # Computed by hand: a 2 x 2 kernel has k = 2, and its 4 x 4 positions pool to 4. The hidden layers have sigmoid and
+    # beta = 0.9. Then comes the top layer.
     convolution = 0.9**2 * (2**2 * 2.0**2 + 4) if name == "dp_dfa" else 0.4**2 * 2 / 0.1**2
     dense = ((0.9 / 4) ** 2 + 1) * (2.0**2 + 1)
     by_hand = {"dp_sgd": 1.5}.get(name, 0.1 * math.sqrt(convolution + dense))
@@ -78,7 +78,7 @@ def test_a_mechanism_says_what_one_step_releases(name, adjacency, terms):
 def test_the_settings_of_dp_dfa_reach_its_mechanism():
     """DP-DFA's settings reach its mechanism. With feedback at z, the bias sums over 16 positions instead of 4.
 
-    The top layer uses beta_top and the derivative's bound 1/4.
+    With top="slope", the top layer uses beta_top and the bound 1/4 of the derivative.
     """
     net = cnn()
     below = feedback.draw(net, law="spectral", scale=0.9, rng=rng(1), at="z")
@@ -108,9 +108,9 @@ def test_the_hybrid_needs_no_feedback_below_its_dense_layers():
 
 
 def test_the_hybrid_counts_its_layers_by_ell():
-    """The hybrid counts its layers by ell. With ell = 2, W and b of two layers and of the top are clipped to tau.
+    """The mechanism of the hybrid rule depends on ell.
 
-    Each dense layer has its own tau_h.
+    With ell = 2, W and b of two layers and of the top are clipped to tau. Each dense layer has its own tau_h.
     """
     said = asked("dp_hybrid", ell=2, tau_h=[2.0])
     assert said.sensitivity == pytest.approx(2 / 64 * math.sqrt(4 * 0.4**2 + 0.1**2 * 5), rel=1e-12)
@@ -122,7 +122,7 @@ def test_the_hybrid_counts_its_layers_by_ell():
 @RULES
 @pytest.mark.verifies("lee2020:acct")
 def test_an_accountant_counts_what_the_mechanism_says(name):
-    """If the noise is 4 times the sensitivity, every rule's mechanism has the same epsilon."""
+    """If the noise is 4 times the stated sensitivity, the mechanism of every rule has the same epsilon."""
     said = asked(name, sigma=4 * asked(name).sensitivity)
     assert said.noise_multiplier == pytest.approx(4, rel=1e-12)
     other = asked("dp_sgd", sigma=4 * 3 / 64)
@@ -316,7 +316,8 @@ THRESHOLDS = {
 @pytest.mark.parametrize(
     "name, least",
     [
-        # by hand: 2 tau_e sqrt(sum of s^2 g_b^2); 2 gamma beta tau_e sqrt(L); 2 tau_e sqrt(L) of the output layer
+        # computed by hand: 2 tau_e sqrt(sum of s^2 g_b^2); 2 gamma beta tau_e sqrt(L); 2 tau_e sqrt(L) for the output
+        # layer
         ("corrected_tau_h", 0.2 * math.sqrt(0.81 * 196 + 0.225**2 + 1)),
         ("claimed_tau_h", 0.2 * 0.225 * math.sqrt(3)),
         ("hybrid_thresholds", 0.2 * math.sqrt(3)),

@@ -1,4 +1,4 @@
-"""DP-SGD, DP-DFA and the hybrids: the ledger's digits, loops and autograd, and identities between the rules."""
+"""Tests of DP-SGD, DP-DFA and the hybrids: the ledger's values, loops and autograd, identities between the rules."""
 
 import functools
 import math
@@ -83,7 +83,7 @@ def case(make, k=4, seed=0, **settings):
 
 
 def digits(got, want, decimals=12):
-    """Equal in every decimal that the ledger prints."""
+    """Assert that values agree in every decimal that the ledger prints."""
     np.testing.assert_allclose(got, want, rtol=0, atol=0.51 * 10.0**-decimals)
 
 
@@ -103,8 +103,7 @@ def noiseless(rule, **settings):
 def test_fix_a_dp_dfa():
     """DP-DFA gives the digits of the ledger's vector V3d.
 
-    The digits are the average, each record alone, the deltas of record 0, and the change from another label of record
-    0.
+    V3d has the average, the term of each record, the dz of record 0, and the change if record 0 has another label.
     """
     net, x, y, B = fix_a()
     rule = noiseless(dp_dfa, B=B, tau_e=0.1, tau_h=1.2)
@@ -135,8 +134,7 @@ def test_fix_a_dp_dfa():
 def test_fix_b_hybrid():
     """The hybrid gives the digits of the ledger's vector V7.
 
-    The digits are the gradients of the convolution for each record, their averages, and the averages after a clip to
-    0.02.
+    V7 has the gradients of the convolution for each record, their averages, and the averages after a clip to 0.02.
     """
     net, x, y, B = fix_b()
     rule = noiseless(dp_hybrid, B=B, tau_e=0.1, tau_h=HUGE)
@@ -155,7 +153,7 @@ def test_fix_b_hybrid():
 
 
 def middle_clip(net, x, y, clip="joint"):
-    """A bound that some records exceed and others do not. For "layer", this holds in every layer if possible."""
+    """A clip bound that some records exceed and others do not. For "layer", this holds in every layer if possible."""
     alone = [bp(net, x[i : i + 1], y[i : i + 1]) for i in range(len(x))]
     if clip == "joint":
         return float(np.median([norm(entries(a)) for a in alone]))
@@ -221,7 +219,8 @@ CONVOLUTIONS = [
 def test_norms2_is_the_norm_of_autograds_gradients(torch, map_, shape):
     """norms2 is the squared norm of autograd's gradients, for one record at a time.
 
-    The gradients are those of a layer's own <z, dz>. In one record dz is 0, and in another record the input is 0.
+    They are the gradients of <z, dz> by the parameters of the layer. In one record dz is 0, and in another record the
+    input is 0.
     """
     map_, r = map_.bind(shape), rng(3)
     h, dz = r.normal(size=(4, *shape)), r.normal(size=(4, *map_.out_shape))
@@ -252,7 +251,7 @@ def test_dp_sgd_with_a_huge_bound_is_bp(make, clip):
 @EVERY
 @pytest.mark.verifies("lee2020:clip")
 def test_no_record_adds_more_than_the_bound(make):
-    """A record adds a vector of norm at most C. If each layer is clipped, every layer adds at most C / sqrt(L)."""
+    """A record adds a vector of norm at most C. If the rule clips each layer, each layer adds at most C / sqrt(L)."""
     net, x, y, _ = case(make, 6)
     C = middle_clip(net, x, y)
     together = [norm(entries(noiseless(dp_sgd, C=C, m=1)(net, x[i : i + 1], y[i : i + 1]))) for i in range(6)]
@@ -266,7 +265,7 @@ def test_no_record_adds_more_than_the_bound(make):
 
 
 def test_records_without_a_gradient_add_nothing():
-    """A record with zero error adds nothing: e = 0, and clipping its norm does not compute 0 / 0."""
+    """A record with error 0 adds nothing, and its clip does not compute 0 / 0."""
     net = small_mlp(loss=ops.squared_error)
     x, _ = batch(net, 3)
     y = forward(net, x)[1][net.L]
@@ -287,7 +286,7 @@ def test_records_without_a_gradient_add_nothing():
 def test_dp_dfa_equals_record_by_record_loops(make):
     """DP-DFA equals loops over the records with both clips active.
 
-    The loops go through the layers upwards. The rule goes downwards (line A13).
+    The loops go from the first layer to the top. The rule goes from the top to the first layer (line A13).
     """
     net, x, y, B = case(make, 3)
     settings = {"m": 5, "tau_e": 0.3, "tau_h": 0.8}
@@ -337,7 +336,7 @@ def test_dp_dfa_with_transported_weights_is_bp_in_the_layer_below_the_top(make):
 @pytest.mark.verifies("lee2020:A1-A2")
 @pytest.mark.parametrize("at", ["h", "z"])
 def test_feedback_has_spectral_norm_beta_and_feeds_the_layers_below_the_top(at):
-    """Each feedback matrix has spectral norm beta and feeds a layer below the top. The top layer uses e.
+    """Each feedback matrix has spectral norm beta and feeds a layer below the top layer, which uses e.
 
     We compute the norm by power iteration on B^T B. The paper prints B^1..B^L.
     """
@@ -400,9 +399,9 @@ def test_the_ends_of_the_hybrid_are_dfa_and_bp(make):
 
 @pytest.mark.verifies("lee2020:hybrid-delta")
 def test_the_hybrid_with_transported_weights_is_bp_where_one_layer_is_replaced():
-    """If one layer is replaced, the hybrid with transported weights equals BP: ell = L - 2 and B[L-1] = W[L]^T.
+    """If only one layer uses feedback (ell = L - 2) and B[L-1] = W[L]^T, the hybrid rule equals BP.
 
-    The network has no skips, and all layers agree.
+    The network has no skips. All layers agree.
     """
     net, x, y, B = case(small_cnn)
     B[2] = net.W[3].T
@@ -430,7 +429,7 @@ def test_the_private_hybrid_on_no_layer_is_dp_dfa_bit_by_bit(make):
 
 
 def private(net, B):
-    """The rules with each of their readings, and every other rule that states its noise as the std on a sum over m."""
+    """The rules with each of their readings, and every other rule whose noise has a std on the sum divided by m."""
     found = {
         "dp_sgd": functools.partial(dp_sgd, C=0.4),
         "dp_sgd, layer": functools.partial(dp_sgd, C=0.4, clip="layer"),
@@ -453,7 +452,7 @@ def private(net, B):
 
 
 def with_noise(rule, known, net, x, y, *, sigma, **more):
-    """One call of the rule. The noise has the name that the rule gives to it."""
+    """One call of a rule with noise, under the name that this rule uses for its noise setting."""
     return rule.function(net, x, y, **known, **{rule.noise: sigma}, **more)
 
 
@@ -473,9 +472,9 @@ NOISES = pytest.mark.parametrize(
 @pytest.mark.verifies("lee2020:A10-A11", "lee2020:A12")
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_an_empty_batch_gives_noise_alone(name, make, dtype):
-    """For an empty batch, the result is noise alone, bitwise identical to draws by hand.
+    """For an empty batch, the result is only noise, bitwise identical to noise that the test draws.
 
-    Each array has its own noise, drawn from the top down, W before b.
+    Each array has its own noise. The rule draws from the top layer down, W before b.
     """
     net, x, y, B = case(make, 0, dtype=dtype)
     x, y = x.astype(dtype), y.astype(dtype)
@@ -489,9 +488,10 @@ def test_an_empty_batch_gives_noise_alone(name, make, dtype):
 @PRIVATE
 @pytest.mark.verifies("lee2020:A10-A11", "lee2020:A12")
 def test_the_noise_is_added_once_to_every_array_and_last(name):
-    """The noise is added once to every array, after everything else.
+    """The rule adds noise once to every array, after all other operations.
 
-    We replace the noise by a function that adds 1, 2, 3, ... to the arrays, one number each. sigma is not divided by m.
+    We replace the noise by a function that adds 1 to the first array, 2 to the second array, and so on. sigma is not
+    divided by m.
     """
     net, x, y, B = case(small_cnn)
     rule, calls = private(net, B)[name], []
@@ -513,13 +513,14 @@ def test_the_noise_is_added_once_to_every_array_and_last(name):
 @NOISES
 @pytest.mark.verifies("lee2020:A10-A11", "lee2020:A12")
 def test_the_noise_has_its_size_and_its_mean_is_the_noiseless_direction(name):
-    """The noise has the requested size, and its mean is the noiseless direction: 1000 steps on a net of 55 parameters.
+    """The noise has the requested std, and the mean of 1000 noisy directions is the noiseless direction.
 
-    We test the chi-square of each array, and the means and the correlations of entries and of steps. A correct program
-    fails with probability below 3e-6 (seeds are fixed). A product of two independent normals has E exp(t X Y) = (1 -
-    t^2)^(-1/2). So by Chernoff's bound, the mean of n = 1000 such products exceeds 7 / sqrt(n) with probability below
-    exp(-23.9). For neighbouring steps, we take two means of products, for even and for odd steps. These errors are
-    missed with probability below 1e-6: a mean 0.35 std off, a variance 40 % off, and a correlation of 0.4.
+    The network has 55 parameters. We test the sum of squares of each array by chi-square, and the means and
+    correlations of entries and of steps. A correct program fails with probability below 3e-6 (seeds are fixed). A
+    product of two independent normals has E exp(t X Y) = (1 - t^2)^(-1/2). So by Chernoff's bound, the mean of n = 1000
+    such products exceeds 7 / sqrt(n) with probability below exp(-23.9). For neighbouring steps, we use two means of
+    products, for even and for odd steps. The test misses the following errors with probability below 1e-6: a mean wrong
+    by 0.35 std, a variance wrong by 40 %, and a correlation of 0.4.
     """
     net, x, y, B = case(small_mlp)
     rule, r, n = private(net, B)[name], rng(9), 1000
@@ -540,7 +541,7 @@ def test_the_noise_has_its_size_and_its_mean_is_the_noiseless_direction(name):
 @pytest.mark.parametrize("m", [3, 12, 12.5])
 @pytest.mark.verifies("lee2020:A10-A11")
 def test_m_is_public_and_divides_the_sum_whatever_the_batch(name, m):
-    """m is public and divides the sum for any batch. With four records and any m, only the divisor of the sum changes.
+    """The public m divides the sum for any number of records. For four records, another m changes only the divisor.
 
     The noise does not change.
     """

@@ -1,6 +1,4 @@
-"""The repaired photonic rules: results without noise, the change from one record, and the guarantees
-that they refuse.
-"""
+"""Tests of the repaired photonic rules: results without noise, the change from one record, and refused guarantees."""
 
 import math
 from functools import partial
@@ -25,7 +23,7 @@ from nfa.rules.spec import spec
 from nfa.sensitivity.pdfa import label_sensitivity, repaired_pdfa_sensitivity
 from tests.oracles.core import assert_close
 
-FALSE_ALARM = 1e-6  # probability that a correct program fails a Monte Carlo test here; seeds are fixed
+FALSE_ALARM = 1e-6  # probability that correct code fails a Monte Carlo test of this file; seeds are fixed
 
 rng = np.random.default_rng
 
@@ -101,11 +99,11 @@ def test_the_label_rule_is_pdfa_draw_by_draw(top):
 
 @pytest.mark.slow
 def test_the_noise_has_mean_0_deviation_s_and_no_correlation_between_any_two_entries():
-    """The noise has mean 0, std s and no correlation between any two entries, in 4,000 draws of 15 entries.
+    """The noise has mean 0, std s and no correlation between any two entries, in 4,000 samples of 15 entries.
 
-    Each test has a Bonferroni bound. Means are normal, and sums of squares are chi-squared. For two independent
-    normals, the t statistic of their correlation has Student's law. These errors are missed with probability 1e-6: a
-    mean 0.18 s off, a variance a third off, and a correlation of 0.18.
+    The thresholds include a Bonferroni correction. Means are normal, and sums of squares are chi-squared. For two
+    independent normals, the t statistic of their correlation has Student's law. The test misses the following errors
+    with probability 1e-6: a mean wrong by 0.18 s, a variance wrong by a third, and a correlation of 0.18.
     """
     net, x, y, B = fixture(sizes=(2, 2, 2, 1), loss=ops.squared_error)
     n, s = 4000, 0.37
@@ -154,10 +152,10 @@ GAMMA = {"tanh": 1.0, "sigmoid": 0.25, "relu": 1.0, "identity": 1.0}
 
 
 class Neighbours:
-    """A net and two records as one real vector, with the change of the direction if one record replaces the other.
+    """A network and two records as one real vector.
 
-    The other records of the batch add the same to both directions, so each neighbour needs only one record. Targets are
-    real.
+    The class computes the change if one record replaces the other record. The other records of the batch add equal
+    terms to the two directions, so each neighbour needs only one record. Targets are real.
     """
 
     def __init__(self, phi, skip, seed, **readings):
@@ -187,9 +185,9 @@ class Neighbours:
 
 
 def largest_found(distance, size, seed, draws=150, climbs=350):
-    """A random search at several scales, followed by a climb by random steps. Successful steps make later steps larger.
+    """A random search at several scales, then a random local search.
 
-    This is the one-fifth rule.
+    After a successful change, the next changes are larger. The local search uses the one-fifth rule.
     """
     r = rng(seed)
     tried = [r.normal(0, 10 ** r.uniform(-1.5, 1.5), size) for _ in range(draws)]
@@ -219,7 +217,7 @@ def largest_found(distance, size, seed, draws=150, climbs=350):
     ],
 )
 def test_no_record_found_moves_the_direction_past_the_bound(phi, skip, readings, adjacency, distance):
-    """No record in the search changes the direction by more than the bound, and the largest change is near the bound.
+    """In a search, no record changes the direction by more than the bound, and the largest change is near the bound.
 
     The largest change is at least 0.7 of the bound for identity and ReLU, because their phi' is gamma on active units.
     For the other activations, it is at least 0.4.
@@ -242,8 +240,8 @@ def test_a_flipped_label_attains_the_bound(m, bias):
     """A changed label attains the bound, because the two errors are opposite.
 
     We set W = 0, tau_h_min = tau_h_max and phi' = 1, so every input is at the corner of its clip. The output p = (1/2,
-    1/2) makes the two errors opposite. The result for the record x = 0 holds for any record, and the other records are
-    arbitrary.
+    1/2) makes the two errors opposite. The test uses the record x = 0. The result holds for any record, and for any
+    other records.
     """
     net, x, y, B = fixture(sizes=(6, 5, 4, 2))
     for l in (1, 2, 3):
@@ -278,11 +276,11 @@ def test_a_flipped_label_attains_the_bound(m, bias):
     ],
 )
 def test_no_label_found_moves_the_projected_errors_past_the_bound(loss, tau_B, best_case):
-    """No label in the search changes the projected errors by more than the bound.
+    """In a search, no label changes the projected errors by more than the bound.
 
-    With m = 1, phi = identity and a bias input of 1, db[l] is u^l. There are two hidden layers and the top. The search
-    has 500 pairs of labels at random weights, and its largest change is within 5 % of the bound. For squared error, the
-    labels are any two targets, because a "scaled" top allows them.
+    With m = 1, phi = identity and a bias input of 1, db[l] is the projected error u^l. The network has two hidden
+    layers and the top. The search has 500 pairs of labels at random weights, and its largest change is within 5 % of
+    the bound. For squared error, the labels are any two targets, because a "scaled" top allows them.
     """
     r = rng(7)
     net, x, _, B = fixture(phi=ops.identity, loss=loss, sizes=(6, 5, 4, 2))
@@ -312,9 +310,9 @@ def released(net, adjacency="replace-one", sampling="none", sampling_rate=1.0, *
 
 
 def test_the_mechanism_by_hand():
-    """The mechanism agrees with a hand computation: sigmoid, sigmoid and the top give (1/16 + 1/16 + 1) 10 = 11.25.
+    """The mechanism agrees with a hand computation: two sigmoid layers and the top give (1/16 + 1/16 + 1) 10 = 11.25.
 
-    Here tau_h = 3, and the bias input is 1.
+    The factor 10 is 3^2 + 1^2, because tau_h = 3 and the bias input is 1.
     """
     net = mlp([6, 5, 4, 3], ops.sigmoid, rng=rng(0))
     one = released(net, tau_h_max=3.0, tau_B=2.0)

@@ -1,4 +1,4 @@
-"""BP and DFA compared with autograd, differences and loops over records, and identities between BP and DFA."""
+"""Tests of BP and DFA: autograd, differences, loops over records, and identities between BP and DFA."""
 
 import functools
 import tomllib
@@ -90,7 +90,7 @@ def test_bp_is_the_derivative_of_the_mean_loss(make, seed):
     net = make()
     x, y = batch(net, 6)
     VW, Vb = random_direction(net, seed)
-    # small enough to avoid the kinks of ReLU and of maxima; the relative rounding is about 1e-8
+    # small enough to avoid the kinks of ReLU and of maxima; the relative rounding error is about 1e-8
     derivative = central_difference(lambda s: mean_loss(moved(net, VW, Vb, s), x, y), step=1e-6)
     dW, db = bp(net, x, y)
     assert inner(dW, VW) + inner(db, Vb) == pytest.approx(derivative, rel=1e-6)
@@ -134,9 +134,9 @@ def test_dfa_equals_autograd_of_the_surrogate(torch, make, at):
 @every({name: net for name, net in (MLPS | OTHERS).items() if name != "step"})
 @pytest.mark.parametrize("at", ["h", "z"])
 def test_dfa_is_the_derivative_of_the_surrogate(make, at):
-    """DFA is the derivative of its surrogate by W[l] and b[l]: the mean of <end of layer l, B_l e>, for each layer.
+    """DFA is the derivative of its surrogate loss, the mean of <h_l or z_l, B_l e>, by W[l] and b[l].
 
-    The layer's input and e are fixed.
+    In this derivative, the layer's input and e are fixed.
     """
     net = make()
     x, y = batch(net, 6)
@@ -175,9 +175,9 @@ def test_without_pooling_both_places_are_one(place):
 
 
 def test_with_pooling_the_places_differ():
-    """With pooling, feedback at h differs from feedback at z: feedback at h has one number for each unit of h.
+    """With pooling, feedback at h differs from feedback at z, because it has one value for each unit of h.
 
-    The adjoint of pooling would spread this number over the window.
+    The adjoint of pooling spreads this value over the window.
     """
     net = pooled_cnn(AvgPool)
     x, y = batch(net, 4)
@@ -230,7 +230,7 @@ def norms(direction):
 
 
 def digits(got, want, decimals=12):
-    """Equal in every decimal that the ledger prints."""
+    """Assert that values agree in every decimal that the ledger prints."""
     np.testing.assert_allclose(got, want, rtol=0, atol=0.51 * 10.0**-decimals)
 
 
@@ -304,9 +304,9 @@ def test_v11_dfa():
 
 @pytest.mark.verifies("ohana2021:eq3", "ohana2021:eq4")
 def test_v11_has_no_derivative_of_the_output_in_the_top_layer():
-    """In vector V11, the top layer has no derivative of the output: a factor y_hat (1 - y_hat) would change the norm.
+    """In vector V11, the top layer uses no derivative of the output.
 
-    With this factor, the norm would be 0.0192965847.
+    With a factor y_hat (1 - y_hat), the norm of its direction would be 0.0192965847.
     """
     net, x, y, B = v11()
     _, h = forward(net, x)
@@ -327,7 +327,7 @@ def noisy(noise_std, rng):
 @pytest.mark.verifies("ohana2021:eq1")
 @pytest.mark.parametrize("m", [1, 3])
 def test_dfa_with_a_noisy_projection_is_equation_1(m):
-    """DFA with a noisy projection is equation 1. We repeat the draws by hand, from layer L-1 down."""
+    """DFA with a noisy projection is equation 1. The test draws the same noise, from layer L-1 down."""
     net = perceptron()
     x, y = batch(net, m)
     B = fed(net)
@@ -339,10 +339,10 @@ def test_dfa_with_a_noisy_projection_is_equation_1(m):
 
 @pytest.mark.verifies("ohana2021:eq1")
 def test_the_mean_over_noise_draws_is_the_noiseless_direction():
-    """The mean over 4,000 noise draws is the noiseless direction: each entry's mean is within 6 standard errors.
+    """The mean of 4,000 noisy directions is the noiseless direction, within 6 standard errors in each entry.
 
-    Correct code fails with probability below 1e-6 over all entries. A mean that is 10.8 standard errors off is missed
-    with probability 1e-6.
+    Correct code fails with probability below 1e-6 over all entries. If a mean is wrong by 10.8 standard errors, the
+    test misses this with probability 1e-6.
     """
     net = mlp([3, 4, 4, 2], ops.tanh, rng=np.random.default_rng(13))
     x, y = batch(net, 2)
@@ -468,7 +468,7 @@ def test_bp_and_dfa_refuse_a_privacy_statement_by_name():
 def test_what_is_left_out_is_the_same_for_a_rule_and_its_mechanism(name):
     """Optional arguments have the same default in a rule and its mechanism.
 
-    Otherwise the guarantee would be about another clip than the rule's clip.
+    Otherwise the guarantee could assume a clip that the rule does not use.
     """
     one = spec(name)
     both = {k: v for k, v in one.mechanism_defaults.items() if v is not UNSET and k in one.defaults}

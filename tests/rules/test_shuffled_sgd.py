@@ -1,4 +1,4 @@
-"""Algorithm 1 of Berthier (2019): the algorithm as printed, the rule with its sampler, and the release of a step."""
+"""Tests of Algorithm 1 of Berthier (2019): the rule with its sampler, compared with the printed algorithm."""
 
 import functools
 import math
@@ -27,7 +27,7 @@ def records(n=6):
 
 
 def linear(rng=None):
-    """z = W x + b with half the squared error, 8 parameters."""
+    """A network z = W x + b with half the squared error and 8 parameters."""
     rng = rng or np.random.default_rng(1)
     return network.Net((3,), [(dense.Dense(2),)], loss=ops.squared_error, rng=rng)
 
@@ -111,11 +111,11 @@ def test_one_whole_pass_without_noise_is_cyclic_sgd():
 @pytest.mark.verifies("berthier2019:alg1")
 @pytest.mark.parametrize("tau, cells", [(0.25, 16), (0.5, 12)])
 def test_passes_of_one_record_are_draws_with_replacement(tau, cells):
-    """Passes of one record are draws with replacement.
+    """If a pass has one record, the steps draw records with replacement.
 
     The test counts the pairs of records in the steps 2 k - 1 and 2 k, for 4 records. With tau = 1/n, all 16 pairs are
-    equally likely. With tau = 1/2, the 12 pairs of different records are equally likely. A chi2 test of 1,500 pairs
-    misses probabilities that are a third off in the mean square with probability 1e-6.
+    equally likely. With tau = 1/2, the 12 pairs of different records are equally likely. If the probabilities have a
+    relative error of a third (root mean square), a chi2 test of 1,500 pairs misses this with probability 1e-6.
     """
     first, second = used(4, 750, tau).reshape(-1, 2).T
     counts = np.bincount(4 * first + second, minlength=16)
@@ -227,7 +227,7 @@ def step(n=1, sigma=0.0, net=None, seed=0, **settings):
 def test_the_regulariser_is_inside_the_clip_or_outside():
     """The regulariser is inside or outside the clip, by central differences of the loss with 0.3 ||theta||^2.
 
-    If the regulariser is inside, the whole gradient is clipped to 0.5.
+    If the regulariser is inside the clip, the norm of the whole gradient is clipped to 0.5.
     """
     (x, y), net = records(1), linear()
     theta = as_vector(net)
@@ -253,10 +253,10 @@ def test_the_regulariser_is_inside_the_clip_or_outside():
 
 @pytest.mark.verifies("berthier2019:sec4.6.3")
 def test_with_step_size_0_noisy_passes_differ_and_noiseless_ones_do_not():
-    """With learning rate 0, all noiseless passes sum to the full gradient, and noisy passes differ each time.
+    """With fixed weights, the directions of a whole noiseless pass add up to the full gradient. Noisy passes differ.
 
-    The sums of 400 noisy passes have mean n grad and variance n sigma^2 = 6 * 0.49 in each coordinate. A mean that is
-    0.55 std off, or a variance that is 28 % off, is missed with probability 1e-6.
+    The sums of 400 noisy passes have mean n grad and variance n sigma^2 = 6 * 0.49 in each coordinate. If a mean is
+    wrong by 0.55 std, or a variance by 28 %, the test misses this with probability 1e-6.
     """
     (x, y), net = records(), linear()
     dW, db = bp(net, x, y, m=1)
@@ -294,9 +294,9 @@ def released(tau, n=1000, **changed):
 @pytest.mark.verifies("berthier2019:alg1")
 @pytest.mark.parametrize("e", [1, 10])
 def test_whole_passes_have_the_bound_of_one_release_a_pass(e):
-    """Whole passes have the bound of one release per pass: R + 2 sqrt(R log(1 / delta)) with R = e / 2.
+    """The bound for e whole passes is that of one release per pass: R + 2 sqrt(R log(1 / delta)) with R = e / 2.
 
-    With sigma = 2 L, the Renyi divergence of each pass is 2 alpha L^2 / sigma^2 = alpha / 2. Real orders on a grid are
+    With sigma = 2 L, the Rényi divergence of each pass is 2 alpha L^2 / sigma^2 = alpha / 2. Real orders on a grid are
     within 1e-4 of the best order: 4.79193205 for e = 1 and delta = 1e-4.
     """
     ours = epsilon([(released(1), 1000 * e)], delta=1e-4, conversion="mironov2017")
@@ -308,9 +308,9 @@ def test_whole_passes_have_the_bound_of_one_release_a_pass(e):
 
 @pytest.mark.verifies("berthier2019:alg1")
 def test_draws_with_replacement_have_the_bound_of_batches_of_one():
-    """Draws with replacement have the bound of batches of one record, with the reference values of two theorems.
+    """Draws with replacement have the bound of batches of one record. Two theorems give the reference values.
 
-    These are the report's Theorem 3.2 and the theorem of its source, which also has a cap.
+    The theorems are the report's Theorem 3.2 and the theorem of its source, which also has an upper limit.
     """
     m = released(1 / 1000)
     assert (m.sampling, m.sampling_rate, m.noise_multiplier) == ("without-replacement", 1 / 1000, 1.0)
@@ -337,7 +337,7 @@ def test_no_noise_or_no_clip_is_no_mechanism(changed, why):
 
 
 def test_the_sampler_and_the_mechanism_agree_in_the_loop():
-    """train compares the scheme and the rate of the sampler with those of the mechanism."""
+    """`train` compares the scheme and the sampling rate of the sampler with those of the mechanism."""
     (x, y), streams = records(), Streams(0)
 
     rule = functools.partial(shuffled_sgd, L=1.0, sigma=2.0)

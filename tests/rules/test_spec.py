@@ -1,6 +1,4 @@
-"""`RuleSpec`: the facts that nfa reads from the function and the module of a rule, for rules of nfa and
-from outside.
-"""
+"""Tests of `RuleSpec`: the facts that nfa reads from the function and the module of a rule."""
 
 import importlib
 import sys
@@ -154,7 +152,7 @@ def test_every_rule_of_nfa_keeps_to_the_contract(name):
     assert found.given <= set(GIVEN)
     for one in set(FUNCTIONS) & found.given:
         assert callable(found.defaults[one])
-    assert found.mechanism is not None  # each rule states its release, or why none is known
+    assert found.mechanism is not None  # each rule states a mechanism, or the reason why none is known
     assert found.states == (found.returns in (Mechanism, Classic))
     assert found.states or found.refusal
     assert not found.states or found.setting(found.noise)
@@ -165,10 +163,10 @@ def test_every_rule_of_nfa_keeps_to_the_contract(name):
 @pytest.mark.parametrize("name", [name for name in names() if spec(name).sum_over_examples and name not in ALIASES])
 @pytest.mark.parametrize("cut", [1, 4])
 def test_a_rule_that_declares_a_sum_is_one(name, cut):
-    """If a rule declares a sum, the directions of two parts of a batch add up to that of the batch, up to rounding.
+    """If a rule declares a sum over examples, the directions of two parts of a batch add up to that of the batch.
 
-    m is given, and there is no noise. The draws of a forward rule belong to single records, so they are the same in the
-    parts and in the batch.
+    They agree up to rounding. m is given, and there is no noise. The random samples of a forward rule belong to single
+    records, so they are equal in the parts and in the batch.
     """
     rule = spec(name)
     net = mlp((3, 5, 4, 2), ops.tanh, rng=rng(0))
@@ -176,7 +174,7 @@ def test_a_rule_that_declares_a_sum_is_one(name, cut):
 
     def weigh(net, l, z, h, y, sigma, draws, calm, antithetic, chunk, rng_):
         own = rng([l, draws])
-        seen = z[l][:, :1] + own.standard_normal(z[l].shape[1:])  # any function of one record
+        seen = z[l][:, :1] + own.standard_normal(z[l].shape[1:])  # values that depend on only one record
         return seen, (seen**2).sum(axis=1)
 
     known = {

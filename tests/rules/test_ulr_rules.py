@@ -1,4 +1,4 @@
-"""ULR: the likelihood-ratio proxy compared with quadrature and full passes, its moments, its cost and its limits."""
+"""Tests of ULR: its estimate (proxy) compared with quadrature and full passes, its moments, its cost and its limits."""
 
 import functools
 import inspect
@@ -51,7 +51,10 @@ WAYS = [{}, {"baseline": True}, {"antithetic": True}]
 
 
 def proxy_at(net, l, x, y, nodes, sigma, **how):
-    """The proxy of one record at every node, (nodes, n_l). A node is one draw or one antithetic pair."""
+    """The proxy (estimate of dz) of one record at every node, (nodes, n_l).
+
+    A node is one noise vector or one antithetic pair.
+    """
     m = len(nodes)
     xs, ys = np.repeat(x, m, axis=0), np.repeat(y, m, axis=0)
     z, h = forward(net, xs)
@@ -60,7 +63,7 @@ def proxy_at(net, l, x, y, nodes, sigma, **how):
 
 
 def digits(got, want, decimals):
-    """Equal in every decimal that the ledger prints."""
+    """Assert that values agree in every decimal that the ledger prints."""
     np.testing.assert_allclose(got, want, rtol=0, atol=0.51 * 10.0**-decimals)
 
 
@@ -89,7 +92,7 @@ def test_three_draws_by_hand():
 @EVERY
 @pytest.mark.parametrize("how", WAYS, ids=["raw", "baseline", "antithetic"])
 def test_a_suffix_gives_the_losses_of_full_passes(make, how):
-    """In every layer, the proxy equals a loop over draws and records with full passes, to 1e-12."""
+    """In every layer, the proxy equals a loop over repeats and records with full passes, to 1e-12."""
     net = make()
     x, y = batch(net, 2)
     z, h = forward(net, x)
@@ -117,9 +120,9 @@ def test_the_direction_is_the_average_of_the_records_estimates(make):
 @pytest.mark.parametrize("how", WAYS, ids=["raw", "baseline", "antithetic"])
 @pytest.mark.parametrize("make", [NETS["dense"], NETS["residual"]])
 def test_the_chunk_changes_nothing(make, how):
-    """The size of a chunk changes nothing, from one repeat at a time to all at once.
+    """The results do not depend on the number of repeats in a chunk.
 
-    The second half of an antithetic pair has no draw of its own.
+    The second half of an antithetic pair uses the noise of the first half.
     """
     net = make()
     x, y = batch(net, 3)
@@ -173,10 +176,10 @@ def three_logits():
 
 @pytest.mark.verifies("dpulr2024:eq4", "dpulr2024:thm3", "dpulr2024:eq21")
 def test_the_mean_and_the_covariance_of_a_small_net():
-    """The mean and the covariance for a small net are those of the ledger's vector TV9.
+    """The mean and the covariance for a small network are those of the ledger's vector TV9.
 
-    The vector has the exact mean of the estimate, the gradient, which differs from the mean, and the covariance of one
-    draw.
+    TV9 has the exact mean of the estimate, the gradient (which differs from this mean), and the covariance of one
+    repeat.
     """
     net, x, y = tv9()
     nodes, weights = hermite(60, 2)
@@ -222,7 +225,7 @@ def test_the_mean_is_the_derivative_of_the_smoothed_loss(phi):
 @pytest.mark.verifies("dpulr2024:eq4", "dpulr2024:thm3", "dpulr2024:prop2")
 @pytest.mark.parametrize("how", WAYS, ids=["raw", "baseline", "antithetic"])
 def test_baseline_and_antithetic_pairs_keep_the_mean(how):
-    """The baseline and antithetic pairs keep the mean, and the trace of the covariance is the ledger's (TV21, E13).
+    """With a baseline or antithetic pairs, the mean is the same, and the trace of the covariance is that of TV21 (E13).
 
     The network has three logits.
     """
@@ -242,7 +245,7 @@ def test_baseline_and_antithetic_pairs_keep_the_mean(how):
 def test_how_much_variance_the_options_take_away(sigma, raw, baseline, antithetic):
     """The baseline and the pairs remove loss^2 / sigma^2 from the variance (the ledger's E13).
 
-    The privacy by internal noise depends on this term.
+    The paper's privacy by internal noise depends on this term.
     """
     net, x, y = three_logits()
     nodes, weights = hermite(30, 3)
@@ -260,7 +263,7 @@ def test_how_much_variance_the_options_take_away(sigma, raw, baseline, antitheti
 def test_the_bias_falls_as_the_square_of_sigma():
     """Prop. 2: the mean converges to the gradient, and the bias falls as the square of sigma.
 
-    On log-log axes, the bias has slope 2 (to 1 %) for small sigma. For the three logits of TV21, the bias is the
+    In a log-log plot, the bias has slope 2 (to 1 %) for small sigma. For the three logits of TV21, the bias has the
     ledger's value.
     """
     net, x, y = tv9()
@@ -314,7 +317,7 @@ def quadratic(l_0, g, H):
 def test_the_covariance_of_a_quadratic_loss(sigma, want, decimals):
     """For a quadratic loss, quadrature gives the covariance of the corrected Equation 22, as in vector TV11.
 
-    Quadrature also gives the error of Equation 23 as printed.
+    Quadrature also gives the error of the printed Equation 23.
     """
     l_0, g, H = QUADRATIC
     net = one_layer([0.0, 0.0], quadratic(l_0, g, H))
@@ -334,7 +337,7 @@ def test_the_covariance_of_a_quadratic_loss(sigma, want, decimals):
 def test_prop_3_is_the_leading_term():
     """Prop. 3 is the leading term of the covariance.
 
-    As sigma falls, the ratio to loss^2 / sigma^2 times J^T J tends to 1 like sigma^2, from above or from below.
+    The covariance divided by loss^2 / sigma^2 J^T J tends to 1, from above or from below, with an error like sigma^2.
     """
     net, x, y = tv9()
     nodes, weights = hermite(30, 2)
@@ -350,7 +353,7 @@ def test_prop_3_is_the_leading_term():
 @pytest.mark.verifies("dpulr2024:prop3", "dpulr2024:eq8")
 @pytest.mark.parametrize("sigma, want", [(0.5, 2.17732421580727), (1.0, 0.192450089729875)])
 def test_a_bump_has_less_variance_than_the_leading_term(sigma, want):
-    """For exp(-z^2 / 2), the leading term exceeds the variance, by factors of 1 / 0.544 and 1 / 0.192 (TV20, E8)."""
+    """For the loss exp(-z^2 / 2), the variance is 0.544 and 0.192 times the leading term (TV20, E8)."""
     net = one_layer([0.0], loss_of(lambda z, y: np.exp(-(z[:, 0] ** 2) / 2)))
     nodes, weights = hermite(120, 1)
     _, cov = moments(proxy_at(net, 1, np.zeros((1, 1)), np.zeros((1, 1)), nodes, sigma), weights)
@@ -360,7 +363,7 @@ def test_a_bump_has_less_variance_than_the_leading_term(sigma, want):
 
 @pytest.mark.verifies("dpulr2024:prop3", "dpulr2024:eq8")
 def test_a_convex_loss_has_more_variance_than_the_leading_term():
-    """For cross-entropy, the least eigenvalue is above that of the leading term, by factors of 1.004 to 9.26 (E8)."""
+    """For cross-entropy, the smallest eigenvalue is 1.004 to 9.26 times that of the leading term (E8)."""
     net, x, y = three_logits()
     nodes, weights = hermite(40, 3)
     loss = net.loss.value(forward(net, x)[0][1], y)[0]
@@ -375,7 +378,7 @@ def test_a_convex_loss_has_more_variance_than_the_leading_term():
 def test_the_mean_of_k_draws_by_monte_carlo(K, how):
     """For 40,000 records, the proxies have the exact mean, and the exact covariance divided by K (or by K / 2).
 
-    A value that is 10.2 standard errors off is missed with probability 1e-6.
+    If a value is wrong by 10.2 standard errors, the test misses this with probability 1e-6.
     """
     l_0, g, H = QUADRATIC
     net = one_layer([0.0, 0.0], quadratic(l_0, g, H))
@@ -395,7 +398,7 @@ def test_the_mean_of_k_draws_by_monte_carlo(K, how):
 
 @pytest.mark.verifies("dpulr2024:clt")
 def test_the_mean_of_draws_is_not_gaussian():
-    """The mean of draws is not Gaussian: L = 1 + zeta and sigma = 1 give skewness 2.694 and excess kurtosis 10.667.
+    """The estimate is not Gaussian: L = 1 + zeta and sigma = 1 give skewness 2.694 and excess kurtosis 10.667.
 
     The mean is 1, the variance is 3, and no value is below -1/4.
     """
@@ -428,7 +431,7 @@ class Counting:
 
 @pytest.mark.verifies("dpulr2024:efficiency", "dpulr2024:exp-mlp", "dpulr2024:alg1.L200-202")
 def test_only_the_suffix_is_run_again():
-    """Only the layers above the noise run again: the multiplications of a pass and of a repeat are those of TV23.
+    """A repeat computes only the layers above the noise. Its number of multiplications is that of TV23.
 
     The network is 784-128-64-32-10. The test counts the multiplications during the run.
     """
@@ -464,7 +467,7 @@ def printed(net, x, y, **settings):
 def test_memory_is_bounded_by_the_chunk(rule):
     """The chunk limits the memory: K = 20,000 repeats of 6 records on 300-40-3 take less than 4 MB.
 
-    z L for every repeat would take 38 MB, and outer products for every repeat 11.5 GB.
+    Storing z L for every repeat would take 38 MB, and storing the outer products 11.5 GB.
     """
     net = mlp([300, 40, 3], ops.step, rng=rng(0))
     x, y = batch(net, 6)
@@ -480,10 +483,10 @@ def test_memory_is_bounded_by_the_chunk(rule):
 
 @pytest.mark.verifies("dpulr2024:eq4", "dpulr2024:prop2")
 def test_a_net_of_step_activations_learns():
-    """ULR with a fixed sigma trains a net of step activations, for which backpropagation has no gradient in layer 1.
+    """ULR with a fixed sigma trains a network of step activations, in which BP gives layer 1 the gradient 0.
 
     The task is exclusive or, with eight step units. In 40 steps, the loss falls below a tenth of its first value. In
-    the worst of 200 runs, 5.7 % of the loss was left.
+    the worst of 200 runs, the loss falls to 5.7 % of its first value.
     """
     x = np.array([[-1.0, -1], [-1, 1], [1, -1], [1, 1]])
     y = np.eye(2)[[0, 1, 1, 0]]
@@ -542,7 +545,7 @@ def test_ulr_has_no_guarantee():
 
 
 def test_zero_loss_gives_zero():
-    """If every loss is 0, the direction is 0 and has no nan."""
+    """If every loss is 0, the direction is 0 and has no NaN."""
     net = linear(2, 2, loss_of(lambda z, y: 0 * z[:, 0]))
     dW, db = ulr(net, np.ones((3, 2)), np.zeros((3, 2)), sigma=0.1, K=4, rng=rng(0))
     assert not dW[1].any()
@@ -550,7 +553,7 @@ def test_zero_loss_gives_zero():
 
 
 def test_the_activation_needs_no_derivative():
-    """The activation needs no derivative, because a rule of forward passes does not use it."""
+    """An activation without a derivative works, because a rule with only forward passes does not use derivatives."""
     deaf = ops.Activation("deaf", np.tanh, None, 0.0, 1.0)
     net = Net((4,), [(Dense(5), deaf), (Dense(3),)], rng=rng(0))
     same = mlp([4, 5, 3], ops.tanh, rng=rng(0))

@@ -1,4 +1,4 @@
-"""The theorem on rounding, compared with exact rational sums, and the constants of the theorem."""
+"""Tests of the theorem on rounding, compared with exact rational sums, and of its constants."""
 
 import math
 from fractions import Fraction
@@ -23,9 +23,9 @@ def exact(values):
 
 @pytest.mark.parametrize("n", [1, 2, 100, 5000])
 def test_no_sum_errs_by_more_than_gamma(n):
-    """No sum differs from the rational sum by more than gamma: in NumPy's order, the library's, and one by one.
+    """Sums in NumPy's order, in the library's order and one by one differ from the exact sum by at most gamma.
 
-    The products have one sign or both signs.
+    The terms are all positive, or have either sign.
     """
     rng = np.random.default_rng(n)
     a, b = rng.normal(size=n), rng.normal(size=n)
@@ -55,7 +55,7 @@ def test_what_is_turned_into_a_float_is_never_below():
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 def test_the_sensitivity_is_the_theorem_s(adjacency):
-    """The sensitivity is that of the theorem, (1 + gamma_2D) (k + 2 M gamma_K) c + g sqrt(d), computed by hand."""
+    """The sensitivity with rounding is that of the theorem: (1 + gamma_2D) (k + 2 M gamma_K) c + g sqrt(d)."""
     net = mlp([2, 1], ops.tanh, rng=np.random.default_rng(0))
     D, K, M, c, g = 64 + 16 * (3 + 2 + 2 * 2), 4 * 3 + 250 + 16, 1000, 0.5, 2.0**-20
     assert (roundings(net), additions(4, 1, M)) == (D, K)
@@ -79,7 +79,7 @@ def test_positions_count():
 
 @pytest.mark.parametrize("shape", [(1, 1), (7, 7), (300, 10), (10, 300), (2000, 2)])
 def test_the_norm_of_a_matrix_is_proved_or_refused(shape, monkeypatch):
-    """A bound of a matrix norm is proved or refused: a bound that is too small by 1e-6 is refused.
+    """nfa proves the bound of a matrix norm or refuses the matrix: a bound that is too small by 1e-6 is refused.
 
     We test a matrix of rank one and other matrices.
     """
@@ -109,7 +109,7 @@ def test_settings_at_the_ends_of_float64_are_refused():
 def test_no_derivative_is_above_its_bound(phi):
     """No derivative that NumPy computes exceeds its bound.
 
-    NumPy's products could round above the bound near the point where the derivative attains it.
+    Near the point where the derivative attains its bound, rounding could give a value above this bound.
     """
     z = np.concatenate(
         [np.linspace(-3, 3, 100_001), np.geomspace(1e-12, 1, 5000), math.sqrt(2) + np.linspace(-1e-7, 1e-7, 5000)]
@@ -120,9 +120,9 @@ def test_no_derivative_is_above_its_bound(phi):
 
 @pytest.mark.parametrize("clip_l2", [clip.clip_l2, kernel.clip_l2], ids=["numpy", "kernel"])
 def test_a_clip_passes_its_bound_by_no_more_than_is_counted(clip_l2):
-    """A clip exceeds its bound by at most the counted error. Next to large entries, a million small squares vanish.
+    """A clip exceeds its bound by at most the counted error, even if a million small squares are rounded away.
 
-    There are 1 or 64 large entries. In float32 with 64 of them, the clip exceeds its bound by more than 1e-6.
+    The rows have 1 or 64 large entries. In float32 with 64 large entries, the clip exceeds its bound by more than 1e-6.
     """
     n = 2**20
     net = mlp([n, 1], ops.tanh, rng=np.random.default_rng(0))

@@ -1,4 +1,4 @@
-"""The largest change from one record in the private rules: the ledger's digits, counterexamples, and searches."""
+"""Tests of the sensitivity of the private rules: the ledger's values, counterexamples, and searches."""
 
 import functools
 import math
@@ -30,17 +30,17 @@ from nfa.sensitivity.dfa import (
 from tests.oracles.private_rules import entries, norm
 
 ROUNDING = 1 + 1e-12
-FLIP = np.array([1.0, -1.0]) / math.sqrt(2)  # the direction of e at y_hat = (1/2, 1/2)
+FLIP = np.array([1.0, -1.0]) / math.sqrt(2)  # the unit vector along e if y_hat = (1/2, 1/2)
 rng = np.random.default_rng
 
 
 def layers(gains):
-    """The bounds of dense layers with these values of gamma beta, and of a top layer that uses e."""
+    """The bounds of hidden dense layers with these values of gamma beta, and of a top layer that uses e."""
     return [*(LayerBound(gain_dz=s) for s in gains), LayerBound(gain_dz=1.0)]
 
 
 def digits(got, want, decimals=10):
-    """Equal in every decimal that the ledger prints."""
+    """Assert that values agree in every decimal that the ledger prints."""
     np.testing.assert_allclose(got, want, rtol=0, atol=0.51 * 10.0**-decimals)
 
 
@@ -102,7 +102,7 @@ TAU_H = {
 def test_tau_h_at_the_sensitivity_of_the_experiments(S, L, gamma, claimed, corrected):
     """tau_h at the experiments' sensitivity has the values in the ledger's table (E4).
 
-    With each value, its formula gives S / m again.
+    With each tau_h, the formula that gave tau_h gives the sensitivity S / m.
     """
     printed = {"L": L, "gamma": gamma, "beta": 0.9, "tau_e": 0.1}
     digits(claimed_tau_h(S=S, **printed), claimed)
@@ -116,7 +116,7 @@ def test_tau_h_at_the_sensitivity_of_the_experiments(S, L, gamma, claimed, corre
 @pytest.mark.verifies("lee2020:exp-common")
 @pytest.mark.parametrize("make, tau_h", [(lee2020_fc_fmnist, 9.4765976164), (lee2020_fc_cifar, 9.2636372761)])
 def test_tau_h_of_the_networks_of_the_experiments(make, tau_h):
-    """tau_h for the networks of the experiments has the same values, computed from each network and its matrices."""
+    """For the networks of the experiments, tau_h computed from each network and its matrices has the values of E4."""
     net = make(rng=rng(0))
     B = feedback.draw(net, law="spectral", scale=0.9, rng=rng(1))
     digits(corrected_tau_h(layer_bounds(net, B), S=2.0, tau_e=0.1), tau_h)
@@ -124,7 +124,7 @@ def test_tau_h_of_the_networks_of_the_experiments(make, tau_h):
 
 @pytest.mark.verifies("lee2020:hybrid-sens")
 def test_the_hybrid_thresholds_of_the_ledger():
-    """The hybrid's thresholds have the ledger's values (E5): tau for W and b, which are clipped separately, and tau_h.
+    """The hybrid rule's thresholds have the ledger's values (E5): tau for the separate clips of W and b, and tau_h.
 
     Each kind of dense layer has its own tau_h.
     """
@@ -145,7 +145,7 @@ def test_the_hybrid_thresholds_of_the_ledger():
 def test_the_sensitivity_of_a_convolution_of_the_ledger():
     """The sensitivity of a convolution has the ledger's value (V10), for k = 5 and P = 784.
 
-    We also test E8's comparison with a dense layer.
+    We also test the comparison with a dense layer in E8.
     """
     gain_W, gain_b = Conv2d(64, 5, padding="same").bind((1, 28, 28)).gains()
     settings = {"m": 512, "tau_e": 0.1, "tau_h": 1.0, "adjacency": "replace-one"}
@@ -174,13 +174,13 @@ def test_the_sensitivity_of_a_convolution_of_the_ledger():
     ],
 )
 def test_where_convolutions_leave_room_for_a_tau_h(shape, padding, at, tau_h, least):
-    """Convolutions allow a tau_h only from some S on: S = 3 (the ledger's E8), and the least S in the refusal.
+    """With convolutions, a tau_h exists only for large S, such as S = 3 (the ledger's E8).
 
-    An S that is 0.01 % above this least S allows a small tau_h.
+    The refusal names the least S. An S that is 0.01 % above this least S allows a small tau_h.
     """
     net = lee2020_cnn(shape, padding=padding, rng=rng(0), dtype=np.float32)
     B = feedback.draw(net, law="spectral", scale=1.0, rng=rng(1), at=at)
-    # with a float32 B, the norm would be rounded by more than these digits allow
+    # with a float32 B, the rounding error of the norm would exceed the tolerance of these digits
     B = [M if M is None else 0.9 * M.astype(float) / np.linalg.norm(M.astype(float), 2) for M in B]
     bounds = layer_bounds(net, B, at=at)
     if tau_h:
@@ -211,9 +211,9 @@ def two_labels(sizes, phi, B, b1):
     ],
 )
 def test_one_label_moves_the_rule_by_more_than_the_printed_sensitivity(n_1, phi, b1, value, printed, corrected):
-    """Another label changes the rule's result by more than the printed sensitivity (E1, (i) sigmoid and (ii) tanh).
+    """Another label changes the direction by more than the printed sensitivity (E1, (i) sigmoid and (ii) tanh).
 
-    Here tau_e = 0.1, tau_h = 1 and beta = 0.9.
+    The settings are tau_e = 0.1, tau_h = 1 and beta = 0.9.
     """
     net, x, B = two_labels([1, n_1, 2], phi, 0.9 * np.outer(np.ones(n_1), FLIP) / math.sqrt(n_1), b1)
     found = moved(functools.partial(dp_dfa, B=B, tau_e=0.1, tau_h=1.0), net, x, np.eye(2)[:1], x, np.eye(2)[1:])
@@ -227,10 +227,10 @@ def test_one_label_moves_the_rule_by_more_than_the_printed_sensitivity(n_1, phi,
 
 @pytest.mark.verifies("lee2020:sens-total", "lee2020:exp-fc")
 def test_one_label_moves_the_paper_network_by_more_than_its_sensitivity():
-    """In the paper's network, another label changes the result by more than the printed sensitivity (E1 (iii)).
+    """In the paper's network, another label changes the direction by more than the printed sensitivity (E1 (iii)).
 
-    784-128-256-10 has the tau_h that the printed formula gives for S = 2. We set m = 1, so the change is that of the
-    sum.
+    The network 784-128-256-10 has the tau_h that the printed formula gives for S = 2. We set m = 1, so the change is
+    that of the sum.
     """
     net = lee2020_fc_fmnist(rng=rng(0))
     B = feedback.draw(net, law="spectral", scale=0.9, rng=rng(0))
@@ -242,7 +242,8 @@ def test_one_label_moves_the_paper_network_by_more_than_its_sensitivity():
     x, y = np.ones((1, 784)), np.eye(10)[:1]
     digits(moved(rule, net, x, y, x, np.eye(10)[1:2]), 3.32827918, 8)
     a, b = (rule(net, x, t, m=1, sigma=0.0, rng=rng(0)) for t in (y, np.eye(10)[1:2]))
-    # the top layer alone, for any B: sigmoid(20) is 2e-9 below 1, and the ledger has 3.2062439084 = 0.2 sqrt(257)
+    # The top layer alone gives this change, for any B. The ledger has 3.2062439084 = 0.2 sqrt(257), but sigmoid(20) is
+    # 2e-9 below 1.
     assert norm(a[0][3] - b[0][3], a[1][3] - b[1][3]) == pytest.approx(0.2 * math.sqrt(257), abs=1e-8)
     bound = corrected_dfa_sensitivity(layer_bounds(net, B), m=1, tau_e=0.1, tau_h=tau_h, adjacency="replace-one")
     assert 3.32827918 < bound
@@ -254,8 +255,8 @@ def test_one_label_moves_the_paper_network_by_more_than_its_sensitivity():
 def extremal(hidden=2, betas=(0.9, 0.6), phi=ops.sigmoid, skip=None):
     """Four units at z = 0 in each hidden layer, where sigmoid has its largest derivative and h = (1/2, ...) has norm 1.
 
-    The output is y_hat = (1/2, 1/2). B[l] = beta_l u (1, -1) / sqrt(2) passes on all of e. The other label reverses e,
-    and so every term.
+    The output is y_hat = (1/2, 1/2). With B[l] = beta_l u (1, -1) / sqrt(2), the norm of B[l] e is beta_l times the
+    norm of e. The other label reverses e, and so every term.
     """
     net = mlp([4, *[4] * hidden, 2], phi, rng=rng(0), skip=skip)
     for W, b in zip(net.W[1:], net.b[1:], strict=True):
@@ -283,14 +284,14 @@ def test_the_corrected_sensitivity_is_attained(adjacency, terms, skip):
     assert moved(rule, net, *neighbours(x, y, adjacency), m=3) == pytest.approx(bound, rel=1e-12)
     assert bound == pytest.approx(terms / 3 * 0.1 * math.sqrt(2 * (1 + (0.9 / 4) ** 2 + (0.6 / 4) ** 2)), rel=1e-12)
     printed = [claimed_dfa_sensitivity(L=3, m=3, gamma=0.25, beta=b, tau_e=0.1, tau_h=1.0) for b in (0.9, 0.6)]
-    assert max(printed) * terms / 2 < bound  # for the beta of any layer in place of the printed beta
+    assert max(printed) * terms / 2 < bound  # the printed formula is below the bound for the beta of any layer
 
 
 @pytest.mark.verifies("lee2020:sens-zeta", "lee2020:sens-xi")
 def test_a_hidden_layers_sensitivities_are_attained():
     net, x, y, B = extremal()
     a, b = (dp_dfa(net, x, t, B=B, m=3, sigma=0.0, tau_e=0.1, tau_h=1.0, rng=rng(0)) for t in (y, 1 - y))
-    for l, beta in ((1, 0.9), (2, 0.6)):  # here all three labels change
+    for l, beta in ((1, 0.9), (2, 0.6)):  # in these two calls, all three labels change
         layer = {"m": 3, "gamma": 0.25, "beta": beta, "tau_e": 0.1}
         one = norm(a[0][l] - b[0][l]), norm(a[1][l] - b[1][l])
         assert one == pytest.approx((zeta_sensitivity(**layer, tau_h=1.0), xi_sensitivity(**layer)), rel=1e-12)
@@ -300,7 +301,7 @@ def test_a_hidden_layers_sensitivities_are_attained():
 def test_with_the_derivative_in_the_top_layer_the_printed_formula_is_exact():
     """With the derivative in the top layer, the printed formula is exact, and the rule attains it.
 
-    In this reading, B^{L+1} = 0.9 I and phi'_L = y_hat (1 - y_hat), with one gamma and one beta.
+    In this reading of the paper, B^{L+1} = 0.9 I and phi'_L = y_hat (1 - y_hat), with one gamma and one beta.
     """
     net, x, y, B = extremal(betas=(0.9, 0.9))
     rule = functools.partial(dp_dfa, B=B, tau_e=0.1, tau_h=1.0, top="derivative", beta_top=0.9)
@@ -315,8 +316,8 @@ def test_with_the_derivative_in_the_top_layer_the_printed_formula_is_exact():
 def test_without_the_clip_of_the_error_at_the_top_its_sensitivity_is_attained():
     """Without the clip of the error at the top, the rule attains the top layer's sensitivity.
 
-    The network has one layer and is certain of the wrong class for both records. Their errors are (1, -1) and (-1, 1),
-    and their clipped inputs are equal.
+    The network has one layer. For each of the two records, it gives the wrong class probability 1. The errors are (1,
+    -1) and (-1, 1), and the clipped inputs are equal.
     """
     net = mlp([1, 2], ops.sigmoid, rng=rng(0))
     net.W[1][:], net.b[1][:] = [[-100], [100]], [1500, -1500]  # between x = 10 and x = 20, the predicted class changes
@@ -348,9 +349,9 @@ def flipping_cnn(pool=MaxPool):
 @pytest.mark.parametrize("pool", [MaxPool, AvgPool])
 @pytest.mark.verifies("lee2020:hybrid-sens", "ours:hybrid-sensitivity")
 def test_the_hybrid_sensitivity_is_attained(adjacency, pool):
-    """Opposite clipped gradients attain the hybrid's sensitivity.
+    """Opposite clipped gradients attain the sensitivity of the hybrid rule.
 
-    W and b of a layer are clipped separately, so together they change by sqrt(2) times the change of one.
+    W and b of a layer are clipped separately, so together they change by sqrt(2) times the change of W alone.
     """
     net, x, y, B, read = flipping_cnn(pool)
     settings = {"tau": 1e-4, "tau_e": 0.1, "tau_h": [read / 2, 1.0]}
@@ -374,11 +375,11 @@ def test_the_clipped_sensitivity_is_attained(adjacency, clip):
 @pytest.mark.parametrize("pool, share", [(None, 0.97), (AvgPool(2), 0.97), (AvgPool(2, 1), 0.9), (MaxPool(2), 0.9)])
 @pytest.mark.verifies("lee2020:conv-dfa")
 def test_convolutions_come_near_the_corrected_sensitivity(pool, share):
-    """For convolutions, the rule comes near the corrected sensitivity.
+    """For convolutions, the change of the rule's direction comes near the corrected sensitivity.
 
-    With equal pixels, equal feedback and tanh at 0, the gains k of W and sqrt(P) of b are attained together. Max
-    pooling sends everything back to one place in four. This is enough to attain the bound of b, but only half of the
-    bound of W.
+    With equal pixels, equal feedback and tanh at 0, the gains k of W and sqrt(P) of b are attained together. The
+    backward pass of max pooling gives one place in four the whole gradient. This attains the bound of b, but only half
+    of the bound of W.
     """
     net = Net((1, 14, 14), [(Conv2d(1, 3, padding="same"), ops.tanh, pool), (Dense(2),)], rng=rng(0))
     net.W[1][:], net.b[1][:], net.W[2][:], net.b[2][:] = 0, 0.15, 0, 0
@@ -396,7 +397,7 @@ def test_convolutions_come_near_the_corrected_sensitivity(pool, share):
 def climb(ratio, arrays, *, steps, seed):
     """The largest ratio that a random search finds, starting from these arrays.
 
-    The search accepts a step if the ratio does not fall. An accepted step changes the arrays.
+    The search tries random changes of the arrays, and keeps a change if the ratio does not fall.
     """
     r, best, size = rng(seed), ratio(), 0.5
     for _ in range(steps):
@@ -428,7 +429,7 @@ DFA_SEARCHES = {
 }
 
 
-SEARCHED = ("two layers, tanh", "derivative at the top")  # the slow tier tests the others
+SEARCHED = ("two layers, tanh", "derivative at the top")  # the slow tests use the other cases
 
 
 @pytest.mark.parametrize(
@@ -437,9 +438,9 @@ SEARCHED = ("two layers, tanh", "derivative at the top")  # the slow tier tests 
 )
 @pytest.mark.verifies("lee2020:sens-total", "lee2020:sens-layerwise", "lee2020:def4", "ours:dfa-sensitivity")
 def test_a_search_comes_near_the_corrected_sensitivity_and_never_above(sizes, phi, settings, top, share):
-    """A search for the rule comes near the corrected sensitivity and never exceeds it.
+    """In a search, the change of the rule's direction comes near the corrected sensitivity and never exceeds it.
 
-    The search is over W, b, B of the given norms, and the two records that differ. One record is the same in both
+    The search is over W, b, B of the given norms, and the two records that differ. The third record is in the two
     batches.
     """
     net, r = mlp(sizes, phi, rng=rng(0), **settings), rng(1)
@@ -461,12 +462,13 @@ def test_a_search_comes_near_the_corrected_sensitivity_and_never_above(sizes, ph
         return moved(rule, net, *batches, *others, m=2) / bound
 
     assert climb(ratio, [*net.W[1:], *net.b[1:], *raw, x], steps=1000, seed=2) > share
-    assert share - 0.02 < ratio("add-remove") <= ROUNDING  # if two opposite terms are largest, each of them is
+    # if two opposite terms attain the largest change, each of them has the largest norm
+    assert share - 0.02 < ratio("add-remove") <= ROUNDING
 
 
 @pytest.mark.verifies("lee2020:sens-total")
 def test_a_search_goes_above_the_printed_sensitivity_and_not_with_the_derivative_at_the_top():
-    """The rule's change exceeds the printed sensitivity, but not with the derivative at the top.
+    """The change exceeds the printed sensitivity, except with the derivative in the top layer.
 
     We use sigmoid, L = 2 and ten random networks for each reading. The printed formula has gamma = 1/4 and beta = 0.9.
     """
@@ -508,9 +510,9 @@ CNNS = {
 @pytest.mark.parametrize("rule", ["dp_dfa, h", "dp_dfa, z", "dp_hybrid", "dp_sgd"])
 @pytest.mark.verifies("lee2020:conv-dfa", "lee2020:hybrid-sens", "lee2020:def4")
 def test_a_search_on_convolutions_never_goes_above(make, rule):
-    """A search on convolutions never exceeds the bound. It is over the parameters, B and both records.
+    """A search on convolutions over the parameters, B and two records never exceeds the bound.
 
-    We compare every value that `climb` computes with the bound.
+    We compare every change in the search with the bound.
     """
     net, r = make(), rng(1)
     at = rule[-1] if rule.startswith("dp_dfa") else "h"
@@ -584,7 +586,7 @@ def test_a_bound_of_a_layer_is_a_number(name, wrong):
     ],
 )
 def test_no_number_that_is_none_goes_in_or_comes_out(function, sizes):
-    """No argument may be NaN, and no result is NaN. A value out of range is refused with the name of its argument.
+    """An argument that is NaN or out of range is refused with its name. No result is NaN.
 
     We test extreme values of every argument.
     """

@@ -1,4 +1,4 @@
-"""The largest change of a PDFA direction from one record, and the law of its noise: loops, Monte Carlo, a search."""
+"""Tests of PDFA: the largest change of a direction from one record, and the law of its noise."""
 
 import itertools
 import math
@@ -15,7 +15,7 @@ from nfa.rules.pdfa import pdfa
 from nfa.sensitivity.pdfa import bias_sensitivity, column_law, column_noise_bounds, column_sensitivity, row_covariance
 from tests.oracles.core import assert_close, v11
 
-FALSE_ALARM = 1e-6  # probability that a correct program fails a Monte Carlo test here; seeds are fixed
+FALSE_ALARM = 1e-6  # probability that correct code fails a Monte Carlo test of this file; seeds are fixed
 
 rng = np.random.default_rng
 
@@ -42,7 +42,7 @@ def test_the_law_of_a_column_equals_loops(m, n_in, n_out):
 @pytest.mark.verifies("ohana2021:eq13-index")
 @pytest.mark.parametrize("m, n_in, n_out", [(4, 3, 5), (7, 5, 2)])
 def test_a_column_has_as_many_deviations_as_the_layer_has_units(m, n_in, n_out):
-    """A column has as many standard deviations as the layer has units: j runs to n_l, the size of g and of the column.
+    """A column has one standard deviation for each unit of the layer: j runs to n_l, the size of g and of the column.
 
     n_{l-1} is the number of columns.
     """
@@ -52,7 +52,7 @@ def test_a_column_has_as_many_deviations_as_the_layer_has_units(m, n_in, n_out):
 
 
 def v12(l):
-    """The input of layer l of V-12: u, phi' and h of three records with the printed offset, without g."""
+    """u, phi' and the input h of layer l of vector V-12, for three records, with the printed offset and without g."""
     net, x, y, B = v11()
     z, h = forward(net, x)
     n = h[l - 1].shape[1]
@@ -74,8 +74,8 @@ def draws():
 def test_the_noise_of_the_rule_has_the_law_of_the_column(draws):
     """The rule's noise has the law of the column: in each entry, the mean is normal, and N s^2 / var is chi-squared.
 
-    There are two two-sided tests for each of 12 entries. A mean that is 0.17 std off, or a variance that is a third
-    off, is missed with probability 1e-6.
+    There are two two-sided tests for each of 12 entries. If a mean is wrong by 0.17 std, or a variance by a third, the
+    tests miss this with probability 1e-6.
     """
     f, std = column_law(*v12(1), sigma=0.1)
     n = len(draws)
@@ -89,10 +89,10 @@ def test_the_noise_of_the_rule_has_the_law_of_the_column(draws):
 @pytest.mark.slow
 @pytest.mark.verifies("ohana2021:eq13")
 def test_columns_share_their_noise_and_rows_do_not(draws):
-    """Columns share their noise, and rows do not, by Fisher's z of 18 pairs of columns and 48 pairs across rows.
+    """Columns share their noise, and rows do not. We use Fisher's z of 18 pairs of columns and 48 pairs across rows.
 
-    Fisher's z of a sample correlation is normal with variance 1 / (n - 3). A z that is 0.17 off is missed with
-    probability 1e-6.
+    Fisher's z of a sample correlation is normal with variance 1 / (n - 3). If z is wrong by 0.17, the test misses this
+    with probability 1e-6.
     """
     _, dphi, h = v12(1)
     n, p = len(draws), []
@@ -129,7 +129,7 @@ def test_the_covariance_of_a_row_equals_loops_and_has_the_columns_variances():
         for k, other in np.ndindex(6, 6):
             assert_close(C[k, other], 0.09 / 16 * math.fsum(dphi[i, j] ** 2 * h[i, k] * h[i, other] for i in range(4)))
         assert_close(np.diag(C), std[j] ** 2)
-        assert np.linalg.matrix_rank(C) == 4  # the rank is m = 4, for 6 columns
+        assert np.linalg.matrix_rank(C) == 4  # the covariance of the 6 columns has the rank m = 4
 
 
 # --- bounds on the noise of a column -------------------------------------------------------------------------
@@ -161,9 +161,9 @@ def test_the_bounds_on_a_hold_with_an_entrywise_floor_and_are_attained():
 
 @pytest.mark.verifies("ohana2021:eq14")
 def test_a_floor_on_the_norm_is_no_floor_on_a():
-    """A lower bound of the norm gives none of a: rows (c, 0, 0, 0) with c = 0.5 have norm 0.5 >= tau_h_min = 0.2.
+    """A lower bound of the norm of h gives no lower bound of a: (c, 0, 0, 0) with c = 0.5 has norm >= tau_h_min = 0.2.
 
-    In columns 2 to 4, a = 0.
+    For these rows of h, a is 0 in columns 2 to 4.
     """
     m, n = 5, 4
     h = clip_entries(np.array([[9.0, 0, 0, 0]] * m), 1 / math.sqrt(n))
@@ -198,10 +198,10 @@ def moved(old, new, m):
 
 @pytest.mark.verifies("ohana2021:prop2", "ohana2021:pre-eq16")
 def test_a_search_over_replaced_records_comes_up_to_the_sensitivity_and_not_beyond():
-    """A search over replaced records attains the sensitivity and does not exceed it.
+    """A search over replaced records comes up to the sensitivity and does not exceed it.
 
-    m = 4, n_{l-1} = 5, n_l = 3, tau_B = 0.8, tau_h_max = 1.2, phi' in [0, 1]. The search takes random steps, and
-    accepts a step if the change becomes larger.
+    The settings are m = 4, n_{l-1} = 5, n_l = 3, tau_B = 0.8, tau_h_max = 1.2 and phi' in [0, 1]. The search tries
+    random changes of the records, and accepts them if the direction changes more.
     """
     m, c, r = 4, 1.2 / math.sqrt(5), rng(0)
     bound = column_sensitivity(m=m, n=5, tau_B=0.8, gamma_max=1.0, tau_h_max=1.2)
@@ -226,7 +226,7 @@ def test_a_search_over_replaced_records_comes_up_to_the_sensitivity_and_not_beyo
 
 
 def label_flip(**settings):
-    """PDFA directions for two data sets that differ in one label, and m.
+    """PDFA directions for two data sets that differ in one label, and the normaliser m.
 
     All weights are 0, so each output is (1/2, 1/2).
     """
@@ -248,7 +248,7 @@ def label_flip(**settings):
 def test_a_flipped_label_moves_a_column_of_the_rule_by_exactly_the_sensitivity():
     """Another label changes a column of the top layer by exactly the sensitivity, 2 (0.5) (0.45) / 4.
 
-    The errors (1/2, -1/2) and (-1/2, 1/2) are scaled to norm 0.5, and h_ik = c = 0.9 / 2.
+    The errors (1/2, -1/2) and (-1/2, 1/2) are scaled down to norm 0.5, and h_ik = c = 0.9 / 2.
     """
     (one, _), (two, _) = label_flip()
     bound = column_sensitivity(m=4, n=4, tau_B=0.5, gamma_max=1.0, tau_h_max=0.9)

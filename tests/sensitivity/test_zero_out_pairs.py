@@ -1,9 +1,9 @@
-"""Random neighbours under zero-out: no record changes the sum of a rule by more than the rule's mechanism states.
+"""Tests with random zero-out neighbours: no record changes the sum of a rule by more than the rule's mechanism states.
 
-The test includes every rule of nfa.rules that states a mechanism under zero-out, so a new rule needs no line here. One
-data set contains a random record. In the other data set, the inputs of this record are NaN, which every rule here
-counts as 0. The only oracle is the stated sensitivity. The test draws networks, widths, numbers of classes and
-settings. The records include duplicates, zeros and values of any size.
+The tests include every rule of nfa.rules that states a mechanism under zero-out, so a new rule is tested without a
+change of this file. One data set contains a random record. In the other data set, the inputs of this record are NaN,
+which each of these rules counts as 0. The only oracle is the stated sensitivity. The test draws networks, widths,
+numbers of classes and settings. The records include duplicates, zeros and values of any size.
 """
 
 import math
@@ -42,9 +42,10 @@ def size(rng, low=-2.0, high=2.0):
 
 
 def hyper(rule, net, rng):
-    """Random values for the settings, chosen by the setting's name or by the rule's declaration."""
+    """Random values for the settings of a rule, by the setting's name or by the rule's declaration of the setting."""
     known = {"m": size(rng), "K": int(rng.integers(1, 4)), "t": float(rng.random()), "net": net, rule.noise: 1.0}
-    # The gradient at the minimiser has norm up to `tolerance`, so the regulariser has a moderate weight.
+    # The gradient at the computed minimiser may have norm `tolerance`, so the weight of the regulariser must not be
+    # small.
     known |= {"lam": size(rng, -1, 1), "R": size(rng, -1, 1), "tolerance": 1e-8}
     known |= {"B": feedback.draw(net, law="normal", scale=size(rng), rng=rng), "V": layerwise(net)}
     for name in ("C", "tau", "tau_e", "tau_h", "tau_B", "tau_h_max", "L", "sigma"):
@@ -97,7 +98,7 @@ def network(name, rng):
 
 
 def record(shape, rng):
-    """An ordinary record, a zero record, one of any size of a float, or one with values that are not finite."""
+    """An ordinary record, a zero record, a record of any magnitude, or a record with values that are not finite."""
     v = rng.standard_normal(shape) * size(rng)
     kind = rng.random()
     if kind < 0.15:
@@ -118,7 +119,7 @@ def neighbours(name, net, rng):
     if net.loss is ops.squared_error:
         y = y * size(rng) if rng.random() < 0.5 else rng.standard_normal(y.shape) * 10.0 ** rng.uniform(-100, 100)
     place = int(rng.integers(k))
-    if rng.random() < 0.3:  # add duplicates of the record, with the same label or another one
+    if rng.random() < 0.3:  # add duplicates of the record, with the same label or another label
         for other in range(k):
             x[other] = x[place]
             if rng.random() < 0.5:
@@ -127,10 +128,13 @@ def neighbours(name, net, rng):
 
 
 def without_noise(rule, net, own, x, y):
-    """The direction without noise. If a rule draws for examples, the draw depends only on the place of the example."""
+    """The direction without noise.
+
+    If a rule draws samples for examples, they depend only on the place of the example.
+    """
     quiet = {name: no_noise for name in ("add_normal", "add_normal_each") if name in rule.given}
     quiet |= {"weigh": coupled} if "weigh" in rule.given else {}
-    if rule.name in SOLVED:  # large weights would cause a rounded difference
+    if rule.name in SOLVED:  # with large weights, the difference would have large rounding errors
         net = net.copy()
         net.W[1][:], net.b[1][:] = 0, 0
     with np.errstate(all="ignore"):
@@ -141,7 +145,7 @@ def without_noise(rule, net, own, x, y):
 def stated(rule, net, own):
     """The stated change of the direction without noise.
 
-    For a rule with a curve, its twin's minimiser gives the change.
+    A rule that states a curve minimises an objective. The stated change is then that of the minimiser without noise.
     """
     said = rule.release("zero-out", own | {"net": net} | WHERE)
     if isinstance(said, Mechanism):
@@ -172,7 +176,7 @@ def ratio(name, seed):
 def test_no_random_pair_moves_further_than_stated(name, pairs):
     ratios = [ratio(name, seed) for seed in range(pairs)]
     assert max(ratios) <= 1 + ROUNDING, (name, int(np.argmax(ratios)))
-    assert max(ratios) > (0.05 if name in SOLVED else 0.5)  # the search is effective
+    assert max(ratios) > (0.05 if name in SOLVED else 0.5)  # so the search finds large changes
 
 
 @RULES

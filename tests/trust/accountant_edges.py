@@ -1,7 +1,7 @@
-"""A seeded search of random settings at the limits of the accountant. It writes its findings as JSON.
+"""A seeded search for faults of the accountant in random settings at its limits. It writes the results as JSON.
 
 ``python -m tests.trust.accountant_edges`` writes results/trust-accountants/edges.json in some minutes.
-tests/privacy/test_accountant_edges.py tests some or all of the same settings.
+tests/privacy/test_accountant_edges.py tests some or all of these settings.
 """
 
 import argparse
@@ -27,16 +27,22 @@ from nfa.sampling import SCHEMES
 from tests.oracles import accountant as oracles
 
 SEED = 2024
-HIGHEST = {"wbk2019:thm27": 256, "ours:zero-out-drawn": 256}  # largest orders; 10^4 for the others
+# largest tested orders of these theorems; 10^4 for all others
+HIGHEST = {"wbk2019:thm27": 256, "ours:zero-out-drawn": 256}
 WITHOUT_SAMPLING = ("lee2020:lem1", "berthier2019:prop2.1", "berthier2019:rr")
-BELOW = 1e-12  # allowed relative difference of an epsilon below the theorem
+BELOW = 1e-12  # allowed relative difference if epsilon is below the theorem's value
 AGREE = 1e-7  # allowed relative difference from dp-accounting
-WHOLE = ("mironov2019:sec3.3",)  # only integer orders; test_smallest_epsilon.py has integrals for other orders
+# for this theorem, we test only integer orders; test_smallest_epsilon.py has integrals for other orders
+WHOLE = ("mironov2019:sec3.3",)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """One call of the accountant. q = m / n; `noise` is the noise multiplier, or the probability of a true answer."""
+    """One call of the accountant.
+
+    The sampling rate is q = m / n. `noise` is the noise multiplier. For randomised response, `noise` is the probability
+    of a true answer.
+    """
 
     sampling: str
     adjacency: str
@@ -66,7 +72,7 @@ class Setting:
         )
 
     def spend(self):
-        """The accountant's result. Any warning is an error, except the one about the end of the grid."""
+        """The accountant's result. Any warning is an error, except the warning about the end of the grid."""
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             warnings.simplefilter("ignore", rdp.OrderAtGridEnd)
@@ -130,7 +136,7 @@ def draw(seed: int, i: int) -> Setting:
     m = int(size(0, 3))
     n = m if rng.random() < 0.05 else max(m, round(m / size(-9, 0)))
     noise = size(-3, 6)
-    if bound == "mironov2019:thm11":  # mostly settings that the theorem covers
+    if bound == "mironov2019:thm11":  # mostly settings that satisfy the conditions of the theorem
         n, noise = max(n, 5 * m), size(math.log10(4), 6)
     if law == "classic":
         noise = math.tanh(size(-6, 1.2) / 2)
@@ -145,8 +151,8 @@ def draw(seed: int, i: int) -> Setting:
             drawn = [float(round(a)) for a in drawn]
         orders = tuple(sorted(set(drawn)))
         if law == "gaussian" and m < n and rng.random() < 0.3 and bound != "mironov2019:thm11":
-            # Here, the last term q^alpha e^{alpha (alpha - 1) / 2 z^2} of a sum is about 1, so that its logarithm
-            # cancels.
+            # For this z, the last term q^alpha e^{alpha (alpha - 1) / 2 z^2} of a sum is about 1, so its logarithm
+            # loses digits.
             alpha = orders[-1]
             noise = math.sqrt(alpha * (alpha - 1) / 2 / max(alpha * math.log(n / m) + rng.uniform(-5, 5), 0.1))
     return Setting(
@@ -173,7 +179,7 @@ def _some(sampling, adjacency, law, m, n, noise):
 
 
 def look(setting: Setting, *, peers: bool = True) -> dict:
-    """The result for a setting, compared with the theorem at 80 digits, dp-accounting and costlier settings."""
+    """Compare a setting's result with the theorem at 80 digits, dp-accounting and settings with larger epsilons."""
     found: dict = {"faults": [], "below": 0.0, "above": 0.0, "epsilon": None, "peer": None}
     try:
         g = setting.spend()
@@ -196,7 +202,7 @@ def look(setting: Setting, *, peers: bool = True) -> dict:
 
 
 def compare(setting: Setting, g, found: dict) -> dict:
-    """Store the largest relative differences from the theorem, below and above, in `found`.
+    """Store in `found` the largest relative differences below and above the theorem.
 
     Return the exact curve at the tested orders.
     """
@@ -206,7 +212,7 @@ def compare(setting: Setting, g, found: dict) -> dict:
         "classic": oracles.randomised_response,
     }[setting.law](setting.noise)
     places = range(len(g.orders))
-    if setting.orders is None:  # for a whole grid, test its ends, its middle, and the chosen order
+    if setting.orders is None:  # of a whole grid, we test the ends, the middle, and the chosen order
         places = {0, len(g.orders) // 2, len(g.orders) - 1, int(np.argmin(np.abs(g.orders - (g.order or 2))))}
     exact = {}
     for k in sorted(places):
@@ -227,14 +233,15 @@ def compare(setting: Setting, g, found: dict) -> dict:
 
 
 def falls(setting: Setting, reached: float) -> list[str]:
-    """The variables in which the epsilon falls although the theorem's rises: steps, 1 / delta, q, 1 / noise or truth.
+    """The variables whose increase lowers the computed epsilon, which is a fault.
 
-    The epsilon of every theorem increases in all four variables. Steps multiply a curve, and 1 / delta enters by its
+    They are the steps, 1 / delta, q, and 1 / noise (or the probability of a true answer). By every theorem, epsilon
+    increases in all four variables. Steps multiply a curve, and 1 / delta enters by its
     logarithm. Every term of the sums without replacement increases in q and in the moments. The sums over Poisson
     batches are expectations over a binomial number l. The expectation is of e^{(l-1) epsilon(l)}, or of three times
     this value. The value increases in l, and l increases in q. Moments increase as the noise decreases, because the
     likelihood ratio of two laws further apart is larger in convex order. The closed form is 2 q^2 alpha / z^2. If its
-    two conditions on alpha can hold, both become stricter as q increases or z decreases.
+    two conditions on alpha can hold, each of them becomes stricter as q increases or z decreases.
     """
     dearer = {"steps": replace(setting, steps=2 * setting.steps + 1)}
     dearer["1/delta"] = replace(setting, delta=max(setting.delta * 0.7, 1e-300))
@@ -255,10 +262,10 @@ def falls(setting: Setting, reached: float) -> list[str]:
 
 
 def beside_dp_accounting(setting: Setting, g, exact: dict) -> dict | None:
-    """The common theorem, the differences of curves and epsilons, and which program differs from eighty digits."""
+    """The common theorem, the difference of nfa's and dp-accounting's results, and their errors by eighty digits."""
     try:
         theirs = dp_accounting(setting, tuple(exact), g.bound)
-    except OverflowError:  # raised by dp-accounting
+    except OverflowError:  # dp-accounting raises this error
         theirs = [math.nan] * len(exact)
     if theirs is None:
         return None
@@ -281,9 +288,9 @@ def beside_dp_accounting(setting: Setting, g, exact: dict) -> dict | None:
 
 
 def conversion_apart(setting: Setting, g, theirs: list[float]) -> list[float]:
-    """The difference of dp-accounting's epsilon from ours, if both use the conversion of canonne2020.
+    """The difference of dp-accounting's epsilon from ours, with the conversion of canonne2020.
 
-    dp-accounting returns 0 for a curve so low that another theorem gives 0, and no number for orders up to 1.01.
+    dp-accounting returns 0 if another theorem gives 0 for a small curve, and returns no epsilon for orders up to 1.01.
     """
     from dp_accounting.rdp.rdp_privacy_accountant import compute_epsilon
 
@@ -298,7 +305,7 @@ def conversion_apart(setting: Setting, g, theirs: list[float]) -> list[float]:
 
 
 def dp_accounting(setting: Setting, orders, bound: str) -> list[float] | None:
-    """The Renyi curve of all steps in dp-accounting; None if it has no such theorem."""
+    """The Rényi curve of all steps in dp-accounting; None if it has no such theorem."""
     from dp_accounting import NeighboringRelation, dp_event
     from dp_accounting.rdp import RdpAccountant
 
@@ -325,7 +332,8 @@ def dp_accounting(setting: Setting, orders, bound: str) -> list[float] | None:
 
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return np.minimum(curve(event), curve(whole)).tolist()  # dp-accounting takes the smaller one, as we do
+        # like nfa, dp-accounting uses the smaller of the two curves
+        return np.minimum(curve(event), curve(whole)).tolist()
 
 
 # --- many settings

@@ -1,4 +1,4 @@
-"""Broken rules (broken_rules.py, broken_joint.py) with their claimed mechanisms, for audits; and refused claims."""
+"""Broken rules with their claimed mechanisms, as input of audits, and claims that nfa refuses."""
 
 import inspect
 from collections.abc import Callable
@@ -37,7 +37,7 @@ DFA = {"m": 4, "sigma": 0.1, "tau_e": 0.2, "tau_h": 0.9}
 
 
 def taken(function: Callable, known: dict) -> dict:
-    """The arguments that a function takes by name, from the known values."""
+    """The known values that are arguments of a function."""
     return {name: known[name] for name in inspect.signature(function).parameters if name in known}
 
 
@@ -66,7 +66,7 @@ def claim(name: str, rule: Callable, mechanism: Callable, hyper: dict, adjacency
 
 
 def broken() -> dict[str, Claim]:
-    """The broken rules that state a mechanism, by name, each with the adjacency for which its claim is false."""
+    """{name: claim} of the broken rules that state a mechanism, for an adjacency for which the claim is false."""
     net = dense(ops.tanh, (4, 3, 2))
     deep = dense(ops.sigmoid, (3, 4, 4, 2))
     found = {}
@@ -150,7 +150,7 @@ def refused() -> dict[str, Callable]:
 
 
 def caught(one: Claim, *, seed: int = SEED, trials: int = 500, draws=60, climbs=1, evaluations=200) -> dict:
-    """How a broken rule is caught: the search, the noise on each coordinate, or the game on the search's result."""
+    """What refutes a broken rule: the search, the noise on each coordinate, or the game on the pair of the search."""
     report = own_rule.audit(
         one, AuditOptions(seed=seed, trials=trials, delta=DELTA), draws=draws, climbs=climbs, evaluations=evaluations
     )

@@ -1,6 +1,7 @@
-"""Joint-clip DFA with typical mistakes, one in each rule. All state the mechanism `broken_rules.mechanism`.
+"""Joint-clip DFA with common mistakes, one in each rule. All rules state the mechanism `broken_rules.mechanism`.
 
-The rules are for fully connected networks. They compute every example's direction, then its norm, then the sum.
+The rules are for fully connected networks. They compute every example's direction, clip it, and add the clipped
+directions.
 """
 
 import numpy as np
@@ -14,9 +15,9 @@ T = 0.5  # an entry of a ternary error is 0 if it is smaller than this share of 
 
 
 def signs(e, threshold):
-    """-1, 0 and 1, for entries at least as large as the threshold.
+    """The signs of the entries that are at least as large as the threshold, and 0 for all others.
 
-    There is one threshold for each row, or one for all.
+    The threshold is one number for each row, or one number for all rows.
     """
     return np.sign(e) * (np.abs(e) >= threshold)
 
@@ -26,7 +27,7 @@ def largest(e):
 
 
 def directions(net, z, h, e, taught, B, project=lambda c, M: c @ M.T):
-    """Each record's own direction, a list of one (k, ...) array for every W and b, W before b, from layer 1 up."""
+    """Each record's direction: a list with one (k, ...) array for every W and b, W before b, from layer 1 up."""
     found = []
     for l in range(1, net.L + 1):
         dz = e if l == net.L else net.pull(l, z, project(taught, B[l]))
@@ -40,7 +41,7 @@ def errors(net, x, y):
 
 
 def clipped(parts, net, *, C, m, sigma, rng):
-    """One clip over the whole direction, and a public m."""
+    """The sum of whole directions, each clipped to C, plus noise, divided by the public m."""
     return answer(weighted(parts, clip_factor(norms_of(parts), C)), net, m=m, sigma=sigma, rng=rng)
 
 
@@ -48,7 +49,7 @@ def clipped(parts, net, *, C, m, sigma, rng):
 
 
 def layers_clipped_apart(net, x, y, *, B, C, m, sigma, rng):
-    """Each layer's part is clipped to C, but counted only once."""
+    """The rule clips each layer (W and b together) to C, but the mechanism counts C only once."""
     z, h, e = errors(net, x, y)
     parts = directions(net, z, h, e, e, B)
     pairs = [parts[i : i + 2] for i in range(0, len(parts), 2)]
@@ -57,23 +58,23 @@ def layers_clipped_apart(net, x, y, *, B, C, m, sigma, rng):
 
 
 def length_without_biases(net, x, y, *, B, C, m, sigma, rng):
-    """Biases are scaled down with the weights, but not counted in the norm."""
+    """The clip scales biases down with the weights, but its norm does not include the biases."""
     z, h, e = errors(net, x, y)
     parts = directions(net, z, h, e, e, B)
     return answer(weighted(parts, clip_factor(norms_of(parts[::2]), C)), net, m=m, sigma=sigma, rng=rng)
 
 
 def clipped_before_the_feedback(net, x, y, *, B, C, m, sigma, rng):
-    """The error is clipped to C, as if the later vectors had no larger norm."""
+    """The rule clips the error to C instead of the direction, which can have a larger norm."""
     z, h, e = errors(net, x, y)
     e = clip_l2(e, C)
     return answer(directions(net, z, h, e, e, B), net, m=m, sigma=sigma, rng=rng)
 
 
 def top_not_clipped(net, x, y, *, B, C, m, sigma, rng):
-    """The layers that feedback teaches are clipped together.
+    """The clip includes only the layers that use feedback.
 
-    The top layer, which uses the error itself, is not clipped.
+    The rule does not clip the top layer, which uses the error itself.
     """
     z, h, e = errors(net, x, y)
     parts = directions(net, z, h, e, e, B)
@@ -82,7 +83,7 @@ def top_not_clipped(net, x, y, *, B, C, m, sigma, rng):
 
 
 def divided_by_those_there(net, x, y, *, B, C, m, sigma, rng):
-    """The sum is divided by the actual batch size instead of the public one."""
+    """The rule divides the sum by the actual batch size instead of the public m."""
     z, h, e = errors(net, x, y)
     return clipped(directions(net, z, h, e, e, B), net, C=C, m=max(len(x), 1), sigma=sigma, rng=rng)
 
@@ -91,21 +92,21 @@ def divided_by_those_there(net, x, y, *, B, C, m, sigma, rng):
 
 
 def threshold_of_the_batch(net, x, y, *, B, C, m, sigma, rng):
-    """Ternary errors use the largest entry of the batch."""
+    """The threshold of ternary errors depends on the largest entry of the batch."""
     z, h, e = errors(net, x, y)
     taught = norms_of([e])[:, None] * signs(e, T * np.abs(e).max(initial=0))
     return clipped(directions(net, z, h, e, taught, B), net, C=C, m=m, sigma=sigma, rng=rng)
 
 
 def length_of_the_batch(net, x, y, *, B, C, m, sigma, rng):
-    """The device's answer is multiplied by the mean norm of the batch's errors."""
+    """The rule multiplies the signs by the mean norm of the batch's errors instead of the norm of each error."""
     z, h, e = errors(net, x, y)
     taught = (norms_of([e]).mean() if len(x) else 0) * signs(e, T * largest(e))
     return clipped(directions(net, z, h, e, taught, B), net, C=C, m=m, sigma=sigma, rng=rng)
 
 
 def exposure_of_the_batch(net, x, y, *, B, C, m, sigma, rng):
-    """The device answers in units of a tenth of the batch's brightest answer, and the clip comes after the device."""
+    """The device gives projections in units of a tenth of the batch's largest projection."""
 
     def exposed(c, M):
         p = c @ M.T
@@ -127,5 +128,5 @@ RULES = (
 
 
 def replacement_counted_once(*, C, m, sigma, adjacency, **where) -> Mechanism:
-    """C / m for replacing a record, which is half of the correct value."""
+    """A mechanism with the sensitivity C / m for replacing a record, which is half of the correct value."""
     return gaussian(C / m, adjacency, sigma, **where)

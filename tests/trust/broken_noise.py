@@ -1,8 +1,8 @@
-"""Private rules with one mistake each that does not change the mean, for example in the spread of the noise.
+"""Private rules with one mistake each that does not change the mean of the result, for example in the noise.
 
 The mistakes concern the spread, the correlation, rare steps, several steps or outliers. Except for its mistake, each
-rule is `tests.trust.broken_rules.sound`, and it states the mechanism of `sound`. The first two kinds never have less
-noise than stated on a single coordinate.
+rule is `tests.trust.broken_rules.sound`, and it states the mechanism of `sound`. With mistakes in the spread or the
+correlation, no single coordinate has less noise than stated.
 """
 
 import math
@@ -14,7 +14,7 @@ from tests.trust.broken_rules import answer, fresh, gradients, norms_of, sound, 
 
 
 def odd(y):
-    """Whether an odd number of records has the first label. A record with another label changes this."""
+    """Whether an odd number of records has the first label. If a record gets another label, the result can change."""
     return bool(round(float(y[:, 0].sum())) % 2)
 
 
@@ -47,7 +47,7 @@ def noise_by_label(net, x, y, *, sigma, **rest):
 
 
 def top_by_label(net, x, y, **rest):
-    """The noise on the top layer alone is doubled if the number of records with the first label is odd."""
+    """Only the noise on the top layer is doubled if the number of records with the first label is odd."""
 
     def noise(rng, shapes, sigma):
         sizes = [sigma * (2 if odd(y) and i >= len(shapes) - 2 else 1) for i in range(len(shapes))]
@@ -78,9 +78,9 @@ def pairs_by_label(net, x, y, **rest):
 
 
 def common_by_number(net, x, y, **rest):
-    """In addition to the stated noise, there is a common noise.
+    """In addition to the stated noise, all coordinates have a common noise.
 
-    The sign of the common noise alternates if the number of records is odd.
+    If the number of records is odd, its sign alternates from one coordinate to the next.
     """
 
     def noise(rng, shapes, sigma):
@@ -92,7 +92,7 @@ def common_by_number(net, x, y, **rest):
 
 
 def along_the_gradient(net, x, y, *, C, m, sigma, rng):
-    """In addition to the stated noise, there is noise along the sum of the gradients."""
+    """In addition to the stated noise, the rule adds noise along the sum of the gradients."""
     parts = gradients(net, x, y)
     parts = weighted(parts, clip_factor(norms_of(parts), C))
 
@@ -172,7 +172,7 @@ def partly_taken_back(net, x, y, *, state, **rest):
 
 
 def every_other(net, x, y, *, state, **rest):
-    """The steps use two draws alternately."""
+    """The steps use two noise vectors alternately."""
 
     def noise(rng, shapes, sigma):
         kept = state.setdefault("kept", [])
@@ -183,7 +183,7 @@ def every_other(net, x, y, *, state, **rest):
 
 
 def mirrored(net, x, y, *, state, **rest):
-    """Every draw is used in two steps, in the second one with the opposite sign."""
+    """Every noise vector is used in two steps, in the second step with the opposite sign."""
 
     def noise(rng, shapes, sigma):
         if last := state.pop("last", None):
@@ -195,7 +195,7 @@ def mirrored(net, x, y, *, state, **rest):
 
 
 def rolled(net, x, y, *, state, **rest):
-    """Every step uses the draws of the first step, rotated by one more place."""
+    """Every step uses the noise vector of the first step, rotated by one more place."""
 
     def noise(rng, shapes, sigma):
         state["v"] = np.roll(state["v"], 1) if "v" in state else as_one(rng, shapes, sigma)
@@ -205,7 +205,7 @@ def rolled(net, x, y, *, state, **rest):
 
 
 def slowly_changing(net, x, y, *, state, **rest):
-    """The correlation with the noise of the previous step is 0.95."""
+    """The noise has the correlation 0.95 with the noise of the previous step."""
 
     def noise(rng, shapes, sigma):
         now = fresh(rng, shapes, sigma)
@@ -225,7 +225,7 @@ def at_first_only(net, x, y, *, state, sigma, **rest):
 
 
 def remembered(net, x, y, *, state, C, **rest):
-    """The sum of the clipped gradients of all steps so far, with the noise of a single step."""
+    """Every step releases the sum of the clipped gradients of all steps so far, with the noise of one step."""
     parts = gradients(net, x, y)
     total = [g.sum(axis=0, keepdims=True) for g in weighted(parts, clip_factor(norms_of(parts), C))]
     state["sum"] = [g + before for g, before in zip(total, state.get("sum", [0] * len(total)), strict=True)]
@@ -244,7 +244,7 @@ def overflow_passes(net, x, y, *, C, **rest):
 
 
 def nan_for_outliers(net, x, y, *, C, **rest):
-    """Gradients are divided by their squared norms. For outliers, infinity divided by infinity is nan."""
+    """The clip divides gradients by their squared norms. For outliers, infinity divided by infinity is NaN."""
     parts = gradients(net, x, y)
     squares = sum(np.square(g).sum(axis=tuple(range(1, g.ndim))) for g in parts)
     unit = [g * (np.sqrt(squares) / squares).reshape(-1, *[1] * (g.ndim - 1)) for g in parts]

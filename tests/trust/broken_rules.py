@@ -1,7 +1,7 @@
-"""Private rules with typical mistakes, one in each rule. All rules state the mechanism at the end of this file.
+"""Private rules with common mistakes, one in each rule. Most rules state the mechanism at the end of this file.
 
-The rules use backpropagation, clip every record's gradient and add noise to the average. `sound` does this correctly.
-Some others are correct rules with a wrong statement.
+The rules use BP, clip every record's gradient and add noise to the average. `sound` does this correctly. Some other
+functions are wrong mechanisms of correct rules.
 """
 
 import math
@@ -20,7 +20,7 @@ from nfa.sensitivity.pdfa import column_sensitivity
 
 
 def gradients(net, x, y):
-    """Each record's own gradient: a list with an array (k, ...) for every W and b, W before b."""
+    """Each record's gradient: a list with one array (k, ...) for every W and b, W before b."""
     z, h = forward(net, x)
     v, found = net.loss.error(z[net.L], y), []
     for l in range(net.L, 0, -1):
@@ -31,14 +31,14 @@ def gradients(net, x, y):
 
 
 def norms_of(parts):
-    """The norm of each record's whole gradient. nan counts as infinite."""
+    """The norm of each record's whole gradient. A norm that is NaN counts as infinite."""
     with np.errstate(over="ignore"):
         norms = np.sqrt(sum(np.square(g).sum(axis=tuple(range(1, g.ndim))) for g in parts))
     return np.where(np.isnan(norms), np.inf, norms)
 
 
 def weighted(parts, factor):
-    """Each record's gradient times its factor. A factor of 0 removes it, even if it is not finite."""
+    """Each record's gradient times its factor. A factor of 0 removes the gradient, even if it is not finite."""
     out = [g.copy() for g in parts]
     for g in out:
         g[factor == 0] = 0
@@ -51,7 +51,7 @@ def fresh(rng, shapes, sigma):
 
 
 def answer(parts, net, *, m, sigma, rng, noise=fresh):
-    """The sum over records divided by m, plus noise, in the form of a rule's result."""
+    """The result of a rule: the sum over records divided by m, plus noise."""
     total = [g.sum(axis=0) / m for g in parts]
     total = [g + eta for g, eta in zip(total, noise(rng, [g.shape for g in total], sigma), strict=True)]
     return [None, *total[::2]], [None, *total[1::2]]
@@ -72,7 +72,7 @@ def doubled_clip(net, x, y, *, C, **rest):
 
 
 def bias_forgotten(net, x, y, *, C, **rest):
-    """Biases are scaled down with the weights, but do not count in the norm."""
+    """The clip scales biases down with the weights, but its norm does not include the biases."""
     parts = gradients(net, x, y)
     return answer(weighted(parts, clip_factor(norms_of(parts[::2]), C)), net, **rest)
 
@@ -96,14 +96,14 @@ def clip_after_averaging(net, x, y, *, C, m, **rest):
 
 
 def norm_of_the_batch(net, x, y, *, C, **rest):
-    """All records have the same factor, computed from the mean of the norms."""
+    """All records have one clip factor, computed from the mean of their norms."""
     parts = gradients(net, x, y)
     mean = norms_of(parts).mean(keepdims=True) if len(x) else np.zeros(1)
     return answer(weighted(parts, np.repeat(clip_factor(mean, C), len(x))), net, **rest)
 
 
 def clip_at_the_median(net, x, y, *, C, **rest):
-    """The bound adapts to the batch: its median norm, but at least C."""
+    """The clip bound is the median norm of the batch, but at least C."""
     parts = gradients(net, x, y)
     norms = norms_of(parts)
     bound = max(C, float(np.median(norms))) if len(x) else C
@@ -111,7 +111,7 @@ def clip_at_the_median(net, x, y, *, C, **rest):
 
 
 def centred(net, x, y, *, C, **rest):
-    """The batch's mean is subtracted from each record's gradient before the clip."""
+    """The rule subtracts the batch's mean gradient from each record's gradient before the clip."""
     parts = gradients(net, x, y)
     means = [g.mean(axis=0) if len(x) else 0 for g in parts]
     parts = [g - mean for g, mean in zip(parts, means, strict=True)]
@@ -119,7 +119,7 @@ def centred(net, x, y, *, C, **rest):
 
 
 def divided_by_len(net, x, y, *, m, **rest):
-    """The sum is divided by the actual batch size instead of the public one."""
+    """The rule divides the sum by the actual batch size instead of the public m."""
     return sound(net, x, y, m=max(len(x), 1), **rest)
 
 
@@ -127,7 +127,7 @@ def divided_by_len(net, x, y, *, m, **rest):
 
 
 def noise_on_the_sum(net, x, y, *, m, sigma, **rest):
-    """The noise for the mean is added to the sum, which is divided by m afterwards."""
+    """The rule adds the noise for the mean to the sum, and divides by m afterwards."""
     return sound(net, x, y, m=m, sigma=sigma / m, **rest)
 
 
@@ -137,12 +137,12 @@ def noise_halved(net, x, y, *, sigma, **rest):
 
 
 def noise_by_records(net, x, y, *, m, sigma, **rest):
-    """The noise is computed from the records. It has the correct size for m records."""
+    """The std of the noise depends on the number of records. It is correct for m records."""
     return sound(net, x, y, m=m, sigma=sigma * math.sqrt(len(x) / m), **rest)
 
 
 def one_draw_for_all(net, x, y, **rest):
-    """Every layer uses the same draws, cut to its shape."""
+    """All layers use one noise vector, cut to the shape of the layer."""
 
     def repeated(rng, shapes, sigma):
         draws = sigma * rng.standard_normal(max(map(math.prod, shapes)))
@@ -166,7 +166,7 @@ def own_seed(net, x, y, *, rng, **rest):
 
 
 def nothing_for_nobody(net, x, y, **rest):
-    """The result of an empty batch is zeros."""
+    """For an empty batch, the rule returns zeros without noise."""
     dW, db = sound(net, x, y, **rest)
     if len(x) == 0:
         return [None, *(0 * W for W in dW[1:])], [None, *(0 * b for b in db[1:])]
@@ -195,22 +195,22 @@ def gaussian(sensitivity, adjacency, sigma, sampling="none", sampling_rate=1.0):
 
 
 def mechanism(*, C, m, sigma, adjacency, sampling="none", sampling_rate=1.0):
-    """The release of `sound`, which all rules above claim."""
+    """The mechanism of `sound`, which all rules above state."""
     return gaussian(clipped_sensitivity(C=C, m=m, adjacency=adjacency), adjacency, sigma, sampling, sampling_rate)
 
 
 def stated_half(*, C, m, sigma, adjacency, **where):
-    """The mechanism states half of the sensitivity."""
+    """A mechanism that states half of the sensitivity."""
     return gaussian(clipped_sensitivity(C=C, m=m, adjacency=adjacency) / 2, adjacency, sigma, **where)
 
 
 def stated_for_another(*, C, m, sigma, adjacency, **where):
-    """The mechanism states the sensitivity for adding a record, for every adjacency."""
+    """A mechanism that states the sensitivity for adding a record, for every adjacency."""
     return gaussian(clipped_sensitivity(C=C, m=m, adjacency="add-remove"), adjacency, sigma, **where)
 
 
 def top_forgotten(*, net, B, m, sigma, tau_e, tau_h, adjacency, **where):
-    """DP-DFA with the overall sensitivity as printed, which omits the top layer."""
+    """A mechanism of DP-DFA with the printed overall sensitivity, which omits the top layer."""
     beta = max(float(np.linalg.norm(M, 2)) for M in B if M is not None)
     gamma = net.phi[1].gamma_max
     printed = claimed_dfa_sensitivity(L=net.L, m=m, gamma=gamma, beta=beta, tau_e=tau_e, tau_h=tau_h)
@@ -218,7 +218,7 @@ def top_forgotten(*, net, B, m, sigma, tau_e, tau_h, adjacency, **where):
 
 
 def expected_projection(*, net, B, m, sigma, tau_e, tau_h, adjacency, **where):
-    """DP-DFA with a bound from the root mean square of ||B e|| over directions of e."""
+    """A mechanism of DP-DFA with the root mean square of ||B e|| over directions of e instead of its bound."""
     layers = layer_bounds(net, B)
     for l in range(1, net.L):
         mean = float(np.linalg.norm(B[l])) / math.sqrt(B[l].shape[1])
@@ -228,20 +228,20 @@ def expected_projection(*, net, B, m, sigma, tau_e, tau_h, adjacency, **where):
 
 
 def biases_forgotten(*, net, m, sigma, tau_e, tau_h, B, adjacency, **where):
-    """DP-DFA with the sensitivity of its weights only."""
+    """A mechanism of DP-DFA with the sensitivity of the weights without the biases."""
     layers = [LayerBound(gain_dz=one.gain_dz, gain_b=0.0) for one in layer_bounds(net, B)]
     moved = corrected_dfa_sensitivity(layers, m=m, tau_e=tau_e, tau_h=tau_h, adjacency=adjacency)
     return gaussian(moved, adjacency, sigma, **where)
 
 
 def columns_counted_once(*, net, m, sigma, adjacency, **where):
-    """Photonic DFA under noise in every direction, with the sensitivity of one column."""
+    """A mechanism of photonic DFA with noise in every direction that states the sensitivity of one column."""
     moved = column_sensitivity(m=m, n=net.shape_h[0][0], tau_B=1.0, gamma_max=1.0, tau_h_max=1.0)
     return gaussian(moved, adjacency, sigma, **where)
 
 
 def label_bound(*, net, m, sigma, adjacency, **where):
-    """Photonic DFA with noise in every direction. For every adjacency, it uses the sensitivity for adding a record."""
+    """A mechanism of photonic DFA that states the sensitivity for adding a record for every adjacency."""
     said = isotropic_mechanism(net=net, m=m, s=sigma, adjacency="add-remove", sampling="none", sampling_rate=1.0)
     return gaussian(said.sensitivity, adjacency, sigma, **where)
 

@@ -1,9 +1,9 @@
-"""Mutants of a statement's lines: after a small change to such a line, one of the statement's own tests must fail.
+"""Mutants of the lines that statements mark: after a small change, one of the statement's own tests must fail.
 
 ``python -m tests.trust.marked`` tests a seeded sample. ``--share 1`` tests every change, which takes hours on one core.
-Like ``pytest --eq ID``, it runs only the tests that are marked with the statement's id, without the nightly tests. Each
-attempt is a fork in a copy of the tree, like those of tests/trust/mutants.py. The list in tests/trust/mutants.toml
-explains why survivors are harmless.
+Like ``pytest --eq ID``, it runs only the tests that are marked with the statement's id, without the nightly tests. As
+in tests/trust/mutants.py, a forked process tests each change in a copy of the tree. tests/trust/mutants.toml explains
+why survivors (changes that no test detects) are harmless.
 """
 
 import argparse
@@ -36,16 +36,18 @@ WRITTEN = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**", ast.MatMult: "@", ast.FloorDiv: "//",
     ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=", ast.And: "and", ast.Or: "or",
 }  # fmt: skip
-LEFT_OUT = "sqrt square log exp abs log1p expm1 sign".split()  # functions of one argument: f(x) becomes x
+# for these functions of one argument, a change replaces f(x) by x
+LEFT_OUT = "sqrt square log exp abs log1p expm1 sign".split()
 OTHER = {"min": "max", "minimum": "maximum", "sum": "mean", "floor": "ceil", "ones": "zeros", "sin": "cos"}
 OTHER |= {new: old for old, new in OTHER.items()}
-COMMUTATIVE = "min max minimum maximum hypot logaddexp".split()  # the order of their two arguments does not matter
+# for these functions, no change exchanges the two arguments
+COMMUTATIVE = "min max minimum maximum hypot logaddexp".split()
 COMPOUND = (ast.BinOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.UnaryOp)
 
 
 @dataclass(frozen=True)
 class Change:
-    """One change for a statement, to the text between two characters of a file."""
+    """A change for a statement: a new text between two positions of a file."""
 
     statement: str
     file: str
@@ -54,7 +56,7 @@ class Change:
     new: str
 
     def of(self, text: str) -> tuple[str, str, str]:
-        """The changed text, and its changed lines before and after the change."""
+        """The whole text after the change, and the changed lines before and after the change."""
         first = text.rfind("\n", 0, self.start) + 1
         last = text.find("\n", self.end)
         changed = text[: self.start] + self.new + text[self.end :]
@@ -62,7 +64,7 @@ class Change:
 
 
 def replacements(text: str, lines: set[int]):
-    """(start, end, new) of every change to a whole expression within these lines."""
+    """(start, end, new text) of every change to an expression that is within these lines."""
     starts = [0]
     for line in text.splitlines(keepends=True):
         starts.append(starts[-1] + len(line.encode()))
@@ -75,7 +77,7 @@ def replacements(text: str, lines: set[int]):
         return at(node.lineno, node.col_offset), at(node.end_lineno, node.end_col_offset)
 
     def operand(node) -> str:
-        """The text of an expression, which replaces a larger expression."""
+        """The text with which an expression can replace a larger expression."""
         return f"({text[slice(*span(node))]})" if isinstance(node, COMPOUND) else text[slice(*span(node))]
 
     def between(left, right, op):
@@ -160,7 +162,7 @@ class Own(Listener):
 
 
 def tried(work: Path, change: Change) -> dict:
-    """Make the change in this process's tree, and run the statement's tests."""
+    """Write the change into this process's tree, and run the statement's tests."""
     tree, start = tree_of(work), time.perf_counter()
     text = (ROOT / change.file).read_text(encoding="utf-8")
     changed, old, new = change.of(text)
@@ -168,7 +170,7 @@ def tried(work: Path, change: Change) -> dict:
 
     def run(write):
         for name in [name for name in sys.modules if name.partition(".")[0] in ("nfa", "tests")]:
-            del sys.modules[name]  # this process has imported the unchanged modules
+            del sys.modules[name]  # because this process may have imported the unchanged modules
         listener = Own(tree, None)
         code = pytest_here(tree, ["-x", *tests], listener)
         write("".join(listener.failed[:1]))

@@ -26,7 +26,7 @@ from tests.trust.mechanism_rules import (
 )
 
 RECORDS = ("replace-one", "add-remove", "replace-label")
-BETA = 4.0  # spectral norm of the feedback, large enough that sigmoid layers matter as much as the top layer
+BETA = 4.0  # spectral norm of the feedback, so large that sigmoid layers change as much as the top layer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,7 @@ SIZES = ("C", "L", "m", "tau", "tau_e", "tau_h", "tau_B", "tau_h_max", "tau_h_mi
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """A rule on a kind of network, with its hyper-parameters. See `Setting` for the rest.
+    """A rule on a kind of network, with its hyper-parameters. `Setting` explains the other attributes.
 
     ``norm`` is the spectral norm of the feedback. It is fixed, so the ascent cannot reduce the feedback to 0.
     """
@@ -72,7 +72,7 @@ class Kind:
     attained: bool = True
 
     def held(self, B: list) -> list:
-        """The feedback scaled to the spectral norm, if one is set."""
+        """The feedback, scaled to the spectral norm ``norm`` if it is set."""
         norm = self.hyper.get("norm")
         return [M if M is None or norm is None else norm * M / np.linalg.norm(M, 2) for M in B]
 
@@ -92,9 +92,9 @@ class Kind:
         )
 
     def other(self, rng: np.random.Generator, dtype: type) -> "Kind":
-        """The same kind with random sizes for all hyper-parameters, in another dtype.
+        """This kind in another dtype, with each hyper-parameter multiplied by a random factor.
 
-        Each size is multiplied by 10^u, with u uniform in [-3, 3]. Lower and upper clips keep their order.
+        A factor is 10^u, with u uniform in [-3, 3]. A lower clip stays below the upper clip.
         """
         hyper = dict(self.hyper)
         for name in SIZES:
@@ -182,7 +182,7 @@ def kinds() -> list[Kind]:
             ),
         ):
             if adjacency == "add-remove" and "ridge_clipped" in hyper:
-                continue  # without a record there is no ridge term either
+                continue  # without a record, the ridge term is missing too
             found.append(setting("shuffled_sgd", about, net, adjacency, others=0, L=0.3, **hyper))
     for adjacency in ("replace-one", "add-remove"):
         for about, net, hyper in (
@@ -216,7 +216,7 @@ def kinds() -> list[Kind]:
 
 
 def plain(rule: str, adjacency: str) -> list[Kind]:
-    """For a rule without a kind above: fully connected networks, with settings by their names or meanings."""
+    """Kinds for a rule without an entry in `kinds`: fully connected networks, settings by name or meaning."""
     spec, found = SEARCHED[rule], []
     for about, net in {"3-4-2 tanh": dense(ops.tanh), "3-3-3-2 gelu, residual": residual(ops.gelu)}.items():
         B = fed(net) if "B" in spec.given else []
@@ -231,7 +231,7 @@ def plain(rule: str, adjacency: str) -> list[Kind]:
 
 
 def joint() -> list[tuple[str, Net, dict]]:
-    """Networks of `dp_dfa_joint` with carried signals, through matrices of any norm or OPUs with any medium."""
+    """Kinds of `dp_dfa_joint`: all signals, with feedback by matrices of any norm or by OPUs with any medium."""
     ternary, label = {"carries": "ternary"}, {"carries": "label"}
     light = {"project": by_light}
     return [

@@ -1,4 +1,4 @@
-"""The rules that state a mechanism, for a search: their networks, their releases, and their mechanisms."""
+"""The rules that state a mechanism: networks for the search, their releases, and their mechanisms."""
 
 import numpy as np
 
@@ -44,19 +44,25 @@ def fed(net: Net, scale: float = 0.9, at: str = "h") -> list:
 
 
 def layerwise(net: Net) -> list:
-    """Random matrices in place of transposed weights, for a rule that takes V. Equal shapes have the same matrix."""
+    """Random matrices in place of transposed weights, for a rule with the argument V.
+
+    Equal shapes get equal matrices.
+    """
     return feedback.draw_layerwise(net, law="normal", scale=0.7, rng=np.random.default_rng(2))
 
 
 def media(net: Net) -> list:
-    """The media of OPUs in place of feedback, as the arrays that `by_light` reads."""
+    """The media of OPUs in place of feedback matrices, as the arrays for `by_light`."""
     draw = np.random.default_rng(1).standard_normal
     n_L = net.shape_h[net.L][0]
     return [None, *(draw((net.shape_h[l][0], 2 * (n_L + 1))) for l in range(1, net.L)), None]
 
 
 def by_light(c, M, *, rng):
-    """The projection by an ideal OPU with the medium M: real parts of its columns, imaginary parts, and the anchor."""
+    """The projection by an ideal OPU.
+
+    M has the real parts of the medium's columns, the imaginary parts, and the anchor.
+    """
     re, im = np.split(M, 2, axis=1)
     opu = OPU(re.shape[1] - 1, len(M), rng=np.random.default_rng(0), n_anchor=1)
     opu.medium = re + 1j * im
@@ -65,8 +71,9 @@ def by_light(c, M, *, rng):
 
 # --- rules: the answer without noise, and the mechanism's statement about it
 
-BY_HAND = {"output_perturbation"}  # only many records come near its bound; see tests/rules/test_output_perturbation.py
-# Every rule with a mechanism that returns a sensitivity. An alias stands for its rule, for example `pdfa_label`.
+BY_HAND = {"output_perturbation"}  # rules whose bound needs many records; see tests/rules/test_output_perturbation.py
+# Every rule with a mechanism that returns a sensitivity. A rule with an alias has the name of the alias, for example
+# `pdfa_label`.
 SEARCHED = {
     other: spec(other)
     for name in names()
@@ -76,18 +83,18 @@ SEARCHED = {
 
 
 def taken(rule: RuleSpec, known: dict) -> dict:
-    """The arguments that the rule takes by name, from the known values."""
+    """The known values that are arguments of the rule."""
     return {name: value for name, value in known.items() if name in rule.given or rule.setting(name)}
 
 
 def run(name: str, net: Net, B: list, x, y, hyper: dict, noise: float, rng) -> tuple[list, list]:
-    """One call of a rule, with its internal noise."""
+    """The result of one call of a rule, with its internal noise."""
     rule = SEARCHED[name]
     return rule.function(net, x, y, rng=rng, **taken(rule, {**hyper, "B": B, "V": layerwise(net), rule.noise: noise}))
 
 
 def says(name: str, net: Net, B: list, hyper: dict, noise: float, adjacency: str) -> Mechanism:
-    """The rule's mechanism if every batch contains all records."""
+    """The mechanism that a rule states, for batches of all records."""
     rule = SEARCHED[name]
     return rule.release(adjacency, {**hyper, "net": net, "B": B, "V": layerwise(net), rule.noise: noise, **WHERE})
 
@@ -96,8 +103,8 @@ def released(name: str, net: Net, B: list, x, y, hyper: dict, noise: float, rng)
     """The release that the guarantee covers, as one vector.
 
     For most rules, the release is the direction of all layers. For `pdfa_label`, the release is the projected error of
-    the one record, to which the noise is added. We read it where it enters the network. For `shuffled_sgd` without a
-    record, the release is empty.
+    the only record, to which the rule adds noise. We take this error at the place where it enters the network. For
+    `shuffled_sgd` without a record, the release is empty.
     """
     if name == "shuffled_sgd" and len(x) == 0:
         return np.zeros(net.n_parameters)
@@ -110,7 +117,7 @@ def released(name: str, net: Net, B: list, x, y, hyper: dict, noise: float, rng)
 
 
 def coupled(net, l, z, h, y, sigma, draws, calm, antithetic, chunk, rng, seed=0):
-    """Internal noise of `dp_ulr_sound` that belongs to the record, not to its position: the coupling of its proof."""
+    """Internal noise of `dp_ulr_sound` that depends on the record, not on its position, as in the rule's proof."""
     found = []
     for i in range(len(y)):
         z_i, h_i = ([None if v is None else v[i : i + 1] for v in some] for some in (z, h))

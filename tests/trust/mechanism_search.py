@@ -1,10 +1,10 @@
-"""A search for neighbours with results further apart than a rule's mechanism states; audits of sound and broken rules.
+"""A search for neighbours whose results differ by more than a rule's mechanism states, and audits of rules.
 
 ``python -m tests.trust.mechanism_search`` writes results/trust-mechanisms/search.json, which takes hours on one core.
-With ``--missing``, it adds the rules that the file lacks, with their mistakes, and keeps the rest. The games take most
-of the time (``--no-games``). tests/trust/test_mechanism_search.py tests some or all of the same settings. The settings
-are in mechanism_kinds.py, the releases and mechanisms of the rules in mechanism_rules.py, and the broken rules in
-broken_claims.py.
+With ``--missing``, it adds only the rules that the file lacks, and their broken versions. The games take most of the
+time. The option ``--no-games`` leaves them out. tests/trust/test_mechanism_search.py tests some or all of these
+settings. The settings are in mechanism_kinds.py. The releases and mechanisms of the rules are in mechanism_rules.py.
+The broken rules are in broken_claims.py.
 """
 
 import argparse
@@ -38,9 +38,9 @@ from tests.trust.mechanism_kinds import Kind, kinds
 from tests.trust.mechanism_rules import DELTA, SEARCHED, SEED, coupled, released, says
 
 ROUNDING = 1e-12  # allowed relative excess over the stated sensitivity in float64
-ROUNDING_32 = 1e-5  # and in float32
+ROUNDING_32 = 1e-5  # allowed relative excess in float32
 TIGHT = 0.99
-GIVEN = np.random.Generator(np.random.PCG64(0))  # not used without added noise
+GIVEN = np.random.Generator(np.random.PCG64(0))  # rules without noise do not use this generator
 
 
 # --- the search
@@ -49,7 +49,7 @@ GIVEN = np.random.Generator(np.random.PCG64(0))  # not used without added noise
 def look(kind: Kind, seed, *, draws=60, climbs=1, evaluations=300) -> dict:
     """Search one kind.
 
-    If its sensitivity is stated as attained but the search stays below it, search again and longer.
+    If the sensitivity of the kind is stated as attained but the search stays below it, make a longer search.
     """
     one, rng = kind.setting(), np.random.default_rng(seed)
     found = search(one.answer, one.stated, one.draw, draws=draws, climbs=climbs, evaluations=evaluations, rng=rng)
@@ -65,7 +65,7 @@ def look(kind: Kind, seed, *, draws=60, climbs=1, evaluations=300) -> dict:
 
 
 def search_all(*, seed: int = SEED, done: Collection[str] = ()) -> dict:
-    """Search every kind as it is, and with other sizes in both dtypes.
+    """Search every kind with its own hyper-parameters, and with other hyper-parameters in float64 and float32.
 
     Returns the largest ratios of each rule not in ``done``.
     """
@@ -92,7 +92,7 @@ DEEPER = {"trials": 2000, "draws": 30, "climbs": 1, "evaluations": 150}  # for m
 
 
 def worst(rule: str) -> tuple[Kind, NeighbourPair, float]:
-    """A kind of the rule with a pair that attains its sensitivity."""
+    """A kind of network for the rule, and a pair of neighbours that attains the rule's sensitivity."""
     kind = min((k for k in kinds() if k.rule == rule and k.attained), key=lambda k: k.net.n_parameters)
     one, rng, pairs = kind.setting(), np.random.default_rng(SEED), []
     for longer in (1, 4, 16):
@@ -106,17 +106,18 @@ def worst(rule: str) -> tuple[Kind, NeighbourPair, float]:
 
 
 def audits(rule: str, count: int, *, seed: int = SEED, trials: int = TRIALS) -> dict:
-    """Audits at 95 % of one step on neighbours that attain the sensitivity, with noise of the same size.
+    """Audits of one step at 95 % confidence, on neighbours that attain the sensitivity, with noise of std equal to it.
 
-    Each audit is compared with the exact epsilon of the stated sensitivity and noise, and with the accountant's
-    epsilon. No true claim can be below the exact epsilon. The score is the projection on the line through the two
-    results without noise.
+    We compare each audit with the exact epsilon of the stated sensitivity and noise, and with the accountant's epsilon.
+    A true claim cannot be below the exact epsilon. The score is the projection on the line through the two results
+    without noise.
     """
     kind, pair, ratio = worst(rule)
     one, B = kind.setting(), kind.held(pair.B)
     known = {**kind.hyper, **({"weigh": coupled} if rule == "dp_ulr_sound" else {})}
     moved = one.stated(pair.net, pair.B)
-    noise = moved / (kind.hyper["C"] / kind.hyper["m"]) if rule == "dp_ulr_sound" else moved  # in units of C / m there
+    # this rule states its noise in units of C / m
+    noise = moved / (kind.hyper["C"] / kind.hyper["m"]) if rule == "dp_ulr_sound" else moved
     said = says(rule, pair.net, B, kind.hyper, noise, kind.adjacency)
     exact = epsilon_of_shift(1 / said.noise_multiplier, DELTA)
     counted = epsilon([(said, 1)], delta=DELTA, conversion="mironov2017").epsilon
@@ -150,9 +151,9 @@ def audits(rule: str, count: int, *, seed: int = SEED, trials: int = TRIALS) -> 
 
 
 def as_claim(kind: Kind, pair: NeighbourPair) -> Claim:
-    """A sound rule on a pair from `worst`, for the games of `nfa audit --rule`. Its release is W[1].
+    """A claim for the games of `nfa audit --rule`: a sound rule on a pair from `worst`.
 
-    The std of the noise equals the sensitivity.
+    Its release is the W[1] of a direction. The std of the noise equals the sensitivity.
     """
     one, B = kind.setting(), kind.held(pair.B)
     moved = one.stated(pair.net, pair.B)
@@ -172,7 +173,7 @@ def as_claim(kind: Kind, pair: NeighbourPair) -> Claim:
 
 
 def games_on(rule: str, count: int, *, seed: int = SEED, trials: int = TRIALS) -> dict:
-    """All games of `nfa audit --rule` at 95 % on neighbours that attain the sensitivity, played `count` times."""
+    """Play all games of `nfa audit --rule` ``count`` times at 95 %, on neighbours that attain the sensitivity."""
     kind, pair, _ = worst(rule)
     one = as_claim(kind, pair)
     pairs = {"furthest apart": pair, "the same, other runs": pair}
@@ -186,7 +187,7 @@ def games_on(rule: str, count: int, *, seed: int = SEED, trials: int = TRIALS) -
 
 
 def most_false_alarms(count: int, doubt: float = 0.05) -> int:
-    """The number of false alarms that audits at exactly 95 % exceed with probability at most ``doubt``."""
+    """The number of false alarms that ``count`` audits at 95 % confidence exceed with probability at most ``doubt``."""
     return int(stats.binom.isf(doubt, count, 0.05))
 
 
@@ -196,10 +197,10 @@ def most_false_alarms(count: int, doubt: float = 0.05) -> int:
 def rounded_otherwise(*, tries: int = 20) -> tuple[float, bool]:
     """The relative change of DP-SGD's direction by a second record if ReLUs are at 0 up to rounding.
 
-    The linear algebra library determines whether a product with one record rounds like a product with two records. The
-    second result is True if the library rounds the two products differently here. The first record's units are at 0 in
-    one batch, and differ from 0 by a last bit in the other. So the record's gradient moves from the biases of the
-    output layer to the weights below.
+    The rounding of a product may depend on the number of records, which is a property of the linear algebra library.
+    The second result is True if the rounding depends on this number for some network of the test. The first record's
+    units are exactly 0 in one batch, and differ from 0 by a last bit in the other batch. So this record's gradient
+    moves from the biases of the output layer to the weights below.
     """
     largest, differs = 0.0, False
     for seed in range(tries):
@@ -210,7 +211,8 @@ def rounded_otherwise(*, tries: int = 20) -> tuple[float, bool]:
         differs |= bool((forward(net, x)[0][1][0] != forward(net, x[:1])[0][1][0]).any())
         y = np.eye(2)[[0, 0]]
         one, both = (flat(*dp_sgd(net, x[:k], y[:k], C=0.1, m=1, sigma=0.0, rng=GIVEN)) for k in (1, 2))
-        largest = max(largest, float(np.linalg.norm(both - one)) / 0.1)  # C / m, for adding a record
+        # 0.1 = C / m is the sensitivity for adding a record
+        largest = max(largest, float(np.linalg.norm(both - one)) / 0.1)
     return largest, differs
 
 

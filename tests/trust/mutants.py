@@ -1,15 +1,16 @@
 """Mutation testing: after a small change to the code, one of the fast tests must fail.
 
 ``python -m tests.trust.mutants`` draws a seeded sample and writes results/trust-mutants/mutants.json. It takes an hour
-or two on one core. ``--again FILE`` tests the survivors of an earlier run with the current tests, and keeps the earlier
-results. Those results are from before we added tests because of the sample.
+or two on one core. ``--again FILE`` tests the survivors of an earlier run again, and keeps the other results of that
+run. This is useful after you have added tests for survivors.
 
-A mutant is one changed file (tests/trust/mutations.py) in a copy of the tree. Its tests are those that reach the
-changed statement. We find them in a run under coverage with one context for each test. The test file that covers most
-of the changed module runs first; the others follow, the quickest first. Every attempt is a fork of a process that has
-loaded NumPy, SciPy and pytest but nothing of nfa. Kernels are not compiled here (NUMBA_DISABLE_JIT=1), because
-otherwise none of their lines would be covered. At the end, the tests that failed run once more on the unchanged tree,
-where they must pass. tests/trust/mutants.toml explains why survivors are harmless.
+A mutant is one changed file (tests/trust/mutations.py) in a copy of the tree. The tests of a mutant are those that
+reach the changed statement. We find these tests in a run under coverage with one context for each test. The test file
+that covers most of the changed module runs first. The other files follow, the quickest first. We test each mutant in a
+fork of a process that has loaded NumPy, SciPy and pytest, but no module of nfa. Kernels are not compiled in these runs
+(NUMBA_DISABLE_JIT=1), because coverage cannot measure compiled lines. At the end, the tests that failed run once more
+on the unchanged tree, where they must pass. A survivor is a mutant that no test detects. tests/trust/mutants.toml
+explains why survivors are harmless.
 """
 
 import argparse
@@ -49,15 +50,15 @@ HARMLESS = ROOT / "tests" / "trust" / "mutants.toml"
 SEED = 2028
 WARM = """numpy scipy.special scipy.stats scipy.optimize scipy.integrate mpmath hypothesis.extra.numpy numba
 matplotlib.pyplot dp_accounting torch pytest coverage joblib typer rich""".split()
-LONGEST = 5  # seconds of a test under coverage; we do not use slower tests
-SECONDS = 60  # seconds of the tests for one mutant, by their times under coverage
+LONGEST = 5  # largest time of a test under coverage, in seconds; we do not use slower tests
+SECONDS = 60  # largest total time of the tests for one mutant, in seconds, by their times under coverage
 
 
-# Which tests reach a change.
+# Finding the tests that reach a change.
 
 
 class Listener:
-    """Keeps the wanted tests, quickest first, and notes which tests passed and their times."""
+    """A pytest plugin that keeps only the wanted tests, quickest first, and notes the passed tests and their times."""
 
     def __init__(self, tree: Path, wanted: dict[str, float] | None, coverage=None):
         self.tree, self.wanted, self.coverage, self.times, self.failed = tree, wanted, coverage, {}, []
@@ -67,7 +68,7 @@ class Listener:
 
         signal.signal(signal.SIGVTALRM, out_of_time)
 
-        few = [hypothesis.Phase.explicit, hypothesis.Phase.generate]  # the smallest example is not needed here
+        few = [hypothesis.Phase.explicit, hypothesis.Phase.generate]  # without the search for the smallest example
         hypothesis.settings.register_profile("mutants", hypothesis.settings.get_profile("nfa"), phases=few)
         hypothesis.settings.load_profile("mutants")
 
@@ -101,14 +102,15 @@ def out_of_time(*_):
 
 
 def pytest_here(tree: Path, more: list[str], listener) -> int:
-    """Run pytest in a copy of the tree. The caller is a fork without any module of nfa."""
+    """Run pytest in a copy of the tree. The caller must be a fork that has not imported nfa."""
     import pytest
 
     os.chdir(tree)
     sys.path[:] = [path for path in sys.path if not Path(path or ".").resolve().is_relative_to(ROOT)] + SITE
     with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
         arguments = ["-q", "-p", "_hypothesis_pytestplugin", "-p", "no:cacheprovider", f"--basetemp={tree}.tmp", *more]
-        arguments += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # hypothesis is imported already
+        # hypothesis was imported before pytest could rewrite its assertions
+        arguments += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
         return int(pytest.main(arguments, plugins=[listener]))
 
 
@@ -118,7 +120,7 @@ SITE = [path for path in sys.path if "site-packages" in path]
 def forked(work, seconds: float) -> tuple[int | None, str]:
     """(exit code, output) of `work(write)` in a fork.
 
-    The code is None if it needs over ``seconds`` of processor time.
+    The exit code is None if the work needs over ``seconds`` of processor time.
     """
     import resource
 
@@ -140,7 +142,7 @@ def forked(work, seconds: float) -> tuple[int | None, str]:
     while (done := os.waitpid(pid, os.WNOHANG)) == (0, 0) and time.monotonic() < end:
         time.sleep(0.01)
     with contextlib.suppress(ProcessLookupError):
-        os.killpg(pid, signal.SIGKILL)  # and the processes that it started
+        os.killpg(pid, signal.SIGKILL)  # kills the fork and the processes that it started
     status = done[1] if done[0] else os.waitpid(pid, 0)[1]
     with open(read, errors="replace") as pipe:
         said = pipe.read(4096)
@@ -164,11 +166,11 @@ def warm_up():
     for name in WARM:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
-    gc.freeze()  # the garbage collector of a fork need not search the present objects
+    gc.freeze()  # so that the garbage collector of a fork does not search the present objects
 
 
 def baseline(work: Path, files: list[str]) -> None:
-    """One run of the fast tests under coverage. It writes work/coverage and work/times.json."""
+    """Run the fast tests once under coverage, and write work/coverage and work/times.json."""
     tree = copy_tree(work / "baseline")
 
     def under_coverage(write):
@@ -226,7 +228,7 @@ def around(change: Change) -> list[range]:
 
 
 def tests_of(work: Path, change: Change) -> dict[str, dict[str, float]]:
-    """{test file: {test: seconds}} of tests that reach the changed statement or else its function, or else its file."""
+    """{test file: {test: seconds}} of tests that reach the changed statement or else its function or its file."""
     lines, times = reached(work)
     here = lines.get(change.file, {})
     for some in around(change):
@@ -240,7 +242,7 @@ def tests_of(work: Path, change: Change) -> dict[str, dict[str, float]]:
     return dict(sorted(files.items(), key=lambda item: (item[0] != first, sum(item[1].values()))))
 
 
-# Whether a test detects a change.
+# Testing whether a test detects a change.
 
 
 def attempt(tree: Path, file: str, wanted: dict[str, float]) -> tuple[int | None, str]:
@@ -259,7 +261,7 @@ def attempt(tree: Path, file: str, wanted: dict[str, float]) -> tuple[int | None
 
 
 def noticed(work: Path, change: Change) -> dict:
-    """Make the change in this process's tree and run the tests that reach it."""
+    """Write the change into this process's tree, and run the tests that reach the changed statement."""
     tree, start, spent, tests = worker_tree(work), time.perf_counter(), 0.0, 0
     old, new = (ROOT / change.file).read_text(), changed(change)
     differ = [x for x in difflib.ndiff(old.splitlines(), new.splitlines()) if x[0] in "+-"]
@@ -296,7 +298,7 @@ def worker_tree(work: Path) -> Path:
 
 
 def control(work: Path, records: list[dict]) -> list[str]:
-    """The test files that failed on a mutant and also fail on the unchanged tree. This list should be empty."""
+    """The test files that failed on a mutant and also fail on the unchanged tree. The list should be empty."""
     _, times = reached(work)
     killers = {r["killed"] for r in records if r["killed"] in times}
     wrong = []
@@ -308,7 +310,7 @@ def control(work: Path, records: list[dict]) -> list[str]:
 
 
 def counted(records: list[dict]) -> dict:
-    """The number of killed mutants, with the Clopper-Pearson interval at 95 %."""
+    """The number of detected mutants, with the 95 % Clopper-Pearson interval of their share."""
     from scipy.stats import binomtest
 
     n, k = len(records), sum(r["killed"] is not None for r in records)
@@ -349,7 +351,7 @@ def name_of(record: dict) -> str:
 
 
 def taken_over(sample: list[Change], earlier: dict) -> tuple[list[dict], list[Change]]:
-    """The results of an earlier run for detected changes, if any, and the changes that we must still test."""
+    """The results of an earlier run (if any) for changes that its tests detected, and the changes to test."""
     changes = [(c, {"file": c.file, "number": c.number, "line": c.first}) for c in sample]
     killed = earlier.get("killed", {})
     if earlier and {name_of(r) for _, r in changes} != {*killed, *map(name_of, earlier["survivors"])}:
@@ -359,7 +361,7 @@ def taken_over(sample: list[Change], earlier: dict) -> tuple[list[dict], list[Ch
 
 
 def try_all(work: Path, changes: list[Change], jobs: int):
-    """Yield the record of each change. Results are stored in the folder, so they are not computed twice."""
+    """Yield the record of each change. The folder stores the records, so no change is tested twice."""
     kept = work / "tried.jsonl"
     done = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
     todo = {(c.file, c.number): c for c in changes}
@@ -374,7 +376,10 @@ def try_all(work: Path, changes: list[Change], jobs: int):
 
 
 def use(work: Path, changes: list[Change]):
-    """Set what `noticed_there` uses, in each process. A process inherits the changes, because we cannot send them."""
+    """Set the global variables of `noticed_there` in each process.
+
+    Processes inherit changes, which cannot be pickled.
+    """
     global HERE
     HERE = work, changes
 
@@ -396,7 +401,7 @@ def main():
     args = parser.parse_args()
     os.chdir(ROOT)
     os.environ |= ENVIRONMENT
-    sys.dont_write_bytecode = True  # a changed file can have the time and size of the previous one
+    sys.dont_write_bytecode = True  # because a changed file can have the time and size of the previous version
     totals, sample = draw(SEED, args.share)
     earlier = json.loads(args.again.read_text()) if args.again else {}
     records, todo = taken_over(sample, earlier)

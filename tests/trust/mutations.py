@@ -1,7 +1,8 @@
-"""The possible small changes to the code, and a seeded sample of them, for tests/trust/mutants.py.
+"""All small changes to the code, and a seeded sample of these changes, for tests/trust/mutants.py.
 
-mutmut proposes the changes to the plain NumPy modules, and cosmic-ray those to the kernels. We leave out docstrings,
-annotations, decorators, the content of a `raise` or a warning, and strings with a blank, which are prose.
+mutmut proposes the changes to the plain NumPy modules, and cosmic-ray the changes to the kernels. We leave out
+docstrings, annotations, decorators, the content of a `raise` or a warning, and strings with a blank, which are texts
+for readers.
 """
 
 import ast
@@ -14,22 +15,23 @@ PLAIN = [
     *("nfa/rules/*.py", "nfa/privacy/*.py", "nfa/sensitivity/*.py"),
     *(f"nfa/{name}.py" for name in ("clip", "sampling", "feedback/matrices", "optim")),
 ]
-SAMPLES = {"plain": (PLAIN, 520), "kernels": (["kernels/*.py"], 120)}  # the files, and the number of mutants of each
+# for each sample: the files, and the number of mutants
+SAMPLES = {"plain": (PLAIN, 520), "kernels": (["kernels/*.py"], 120)}
 
 
 @dataclass(frozen=True)
 class Change:
-    """One proposed change: its number in the file, and the code's lines from `first` to `last`."""
+    """A proposed change: its number in the file, and the lines from `first` to `last` that it changes."""
 
     file: str
     number: int
     first: int
     last: int
-    how: object  # data that the tool needs to make it
+    how: object  # data that the tool needs to make the change
 
 
 def prose(node) -> bool:
-    """Whether a string is prose for a reader, which means that it contains a blank."""
+    """Whether a node is a string with a blank, which is a text for readers."""
     import libcst as cst
 
     strings = (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)
@@ -43,7 +45,8 @@ def plain_changes(file: str) -> list[Change]:
     from mutmut.mutation import file_mutation
 
     class Everywhere(file_mutation.MutationVisitor):
-        def _skip_node_and_children(self, node):  # mutmut cannot run a changed decorated function; we can
+        # mutmut skips decorated functions, because it cannot run them after a change; we can
+        def _skip_node_and_children(self, node):
             decorated = isinstance(node, cst.FunctionDef) and node.decorators
             return not decorated and super()._skip_node_and_children(node)
 
@@ -78,7 +81,7 @@ def plain_changes(file: str) -> list[Change]:
 
 
 def of_bodies(text: str) -> set[int]:
-    """The lines of functions' bodies, without any raise and, for an inner function, without its decorators and head."""
+    """The lines of the bodies of functions, without raise statements, decorators and heads of inner functions."""
     bodies, left_out = set(), set()
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef):
@@ -126,7 +129,7 @@ PROPOSED = {"plain": plain_changes, "kernels": kernel_changes}
 
 
 def draw(seed: int, share: float = 1.0, proposed=PROPOSED) -> tuple[dict[str, int], list[Change]]:
-    """The number of changes of each file, and a shuffled random sample in which each file has a proportional share."""
+    """The number of changes of each file, and a shuffled sample in which each file has a proportional share."""
     rng, totals, sample = random.Random(seed), {}, []
     for group, (patterns, size) in SAMPLES.items():
         files = sorted({str(path.relative_to(ROOT)) for pattern in patterns for path in ROOT.glob(pattern)})
@@ -135,7 +138,8 @@ def draw(seed: int, share: float = 1.0, proposed=PROPOSED) -> tuple[dict[str, in
         totals |= {file: len(changes) for file, changes in every.items()}
         exact = {file: round(share * size) * len(c) / sum(map(len, every.values())) for file, c in every.items()}
         quota = {file: int(x) for file, x in exact.items()}
-        most = sorted(exact, key=lambda file: quota[file] - exact[file])  # the largest remainders are rounded up
+        # round up the files with the largest remainders
+        most = sorted(exact, key=lambda file: quota[file] - exact[file])
         for file in most[: round(share * size) - sum(quota.values())]:
             quota[file] += 1
         for file in files:

@@ -1,6 +1,6 @@
-"""Attacks on the guarantees, from the list on the page tutorials/attacks.md.
+"""Tests of attacks on the guarantees, from the list on the page tutorials/attacks.md.
 
-Separate computations give the true values.
+Independent computations give the true values.
 """
 
 import math
@@ -36,9 +36,9 @@ def norm(dW, db):
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int64, np.bool_])
 def test_pixels_that_are_no_floats_are_refused(dtype):
-    """The rules refuse integer pixels: in uint8, an image with 1731 times the norm C would pass every clip.
+    """The rules refuse integer pixels, because an image of norm 1731 C in uint8 would pass every clip.
 
-    The squares of 255 overflow in uint8.
+    The square of 255 overflows in uint8.
     """
     net = network.mlp([784, 3], ops.relu, rng=np.random.default_rng(0), dtype=np.float32)
     x = np.ones((1, 784), dtype)
@@ -50,7 +50,8 @@ def test_pixels_that_are_no_floats_are_refused(dtype):
 def test_noise_that_a_dtype_does_not_have_is_refused(std):
     """Noise is refused if its std is too small or too large for the dtype.
 
-    Below the normal floats, the noise has few values. Near the largest float, an overflow of sums reveals a count.
+    If the std is below the normal floats, the noise has only few values. If it is near the largest float, an overflow
+    of sums reveals the number of records.
     """
     out = np.zeros(4, np.float32)
     with pytest.raises(ValueError, match="the standard deviation of float32 noise must be 0 or between"):
@@ -71,19 +72,19 @@ def one_weight(x, y, rule, **settings):
 def test_a_weight_below_the_normal_floats_is_none():
     """A clip factor below the normal floats counts as 0.
 
-    If it were rounded, it could almost double a record's bound C / m or L.
+    If such a factor were rounded up, it could almost double the bound C / m or L of a record.
     """
     assert one_weight(1e19, -1, dp_sgd, C=1e-15, m=1.4e11, sigma=0.0) <= 1e-15 / 1.4e11
     assert one_weight(1e18, -1, shuffled_sgd, L=7.1e-28, sigma=0.0) <= 7.1e-28
 
 
 def test_positions_of_a_convolution_that_cancel_are_clipped_by_what_is_added():
-    """Positions of a convolution that cancel are clipped by their sum, although only rounding remains of the sum.
+    """If the terms of positions cancel, the clip of a convolution uses the norm of their computed sum.
 
-    dz is orthogonal to everything that the positions read, so the norm and the sum consist of rounding errors.
+    dz is orthogonal to the patches of all positions, so the norm and the sum consist of rounding errors.
     """
     r, most = np.random.default_rng(0), 0.0
-    map_ = network.Conv2d(64, (3, 2)).bind((33, 5, 5))  # it computes norms from the positions' Gram matrices
+    map_ = network.Conv2d(64, (3, 2)).bind((33, 5, 5))  # this convolution computes norms from Gram matrices
     for _ in range(40):
         h, dz = np.zeros((1, 33, 5, 5)), np.zeros((1, *map_.out_shape))
         h[0, r.integers(33)] = r.normal(size=(5, 5)) * 2.0**30
@@ -99,7 +100,7 @@ def test_positions_of_a_convolution_that_cancel_are_clipped_by_what_is_added():
 def test_more_steps_than_floats_count_are_refused():
     """Step counts beyond the range of exact floats are refused.
 
-    For example, 1e308 uses of a curve too small for a float give a delta of 4e-17, but a sum of zeros gives 0.
+    For example, 1e308 uses of a curve that is too small for a float give the delta 4e-17, but a sum of zeros gives 0.
     """
     tiny = Mechanism(
         law="gaussian", sensitivity=1.0, adjacency="add-remove", noise_std=1e170, sampling="none", sampling_rate=1.0
@@ -118,7 +119,8 @@ def test_amplified_pure_epsilons_are_rounded_up(eps, q):
 def test_a_rate_that_no_coin_has_is_refused():
     """A sampling rate below 2^-30 is refused.
 
-    `random()` is a multiple of 2^-53. So a record is drawn with a probability of at least 2^-53, however small q is.
+    The values of `random()` are multiples of 2^-53. So the probability of a record would be at least 2^-53 for any
+    small q.
     """
     x = np.zeros((3, 1))
     with pytest.raises(ValueError, match=r"the sampling rate q must be at least 2\^-30"):
@@ -142,10 +144,9 @@ def test_rows_that_are_no_numbers_are_clipped_to_0(clip):
 
 
 def test_clips_and_normalisers_beyond_a_dtypes_digits_are_refused(clip):
-    """Clips and normalisers beyond a dtype's digits are refused, because division by m can round a result up.
+    """A clip and a normaliser whose quotient has too few digits in the dtype are refused.
 
-    In float32, a row of norm 1e-45 divided by m = 1.99 is rounded to the same number again, which is 1.99 times too
-    large.
+    For example, in float32, a row of norm 1e-45 divided by m = 1.99 is rounded to 1e-45, which is 1.99 times too large.
     """
     with pytest.raises(
         ValueError, match=r"the clipping bound c must be at least 9\.86e-32 for float32 arrays, got 1e-45"

@@ -1,6 +1,6 @@
-"""The fuzzer's own parts, without the fuzzer: the initial files are read, and each kind of finding is detected.
+"""Tests of our code for fuzzing, without the fuzzer: initial files can be read, and findings are detected.
 
-`python -m tests.trust.fuzz` runs the fuzzer. The tests of its findings are next to the tests of each reader
+`python -m tests.trust.fuzz` runs the fuzzer. The tests of each reader also test the inputs that the fuzzer has found
 (tests/data/test_data_readers.py and others).
 """
 
@@ -17,7 +17,7 @@ EVERY = pytest.mark.parametrize("name", READERS)
 
 @EVERY
 def test_what_fuzzing_starts_from_is_read(name, tmp_path):
-    """At least half of the initial files can be read, so the fuzzer does not only explore refusals."""
+    """At least half of the initial files can be read, so that the fuzzer explores more than refusals."""
     reader, taken = READERS[name], 0
     for data in reader.seeds():
         assert len(data) <= reader.longest

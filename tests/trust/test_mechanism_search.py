@@ -1,4 +1,4 @@
-"""Tests of mechanisms: searches find no neighbours beyond the sensitivity, and broken rules are caught."""
+"""Tests of mechanisms: no search exceeds the stated sensitivity, and audits refute broken rules."""
 
 import json
 import re
@@ -24,7 +24,8 @@ from tests.trust.mechanism_rules import BY_HAND, DELTA, SEARCHED, SEED
 
 RECORDED = json.loads((ROOT / "results" / "trust-mechanisms" / "search.json").read_text())
 RULES = list(SEARCHED)
-KEPT = [name for name in RULES if name in RECORDED["search"]]  # a new rule is searched here before it is in the record
+# The rules in the record. The tests also search rules that are missing in the record.
+KEPT = [name for name in RULES if name in RECORDED["search"]]
 BROKEN = broken()
 UNSEEN = unseen_in_means()
 VALUE = r"\[\w+:[^]]+\]|'[^']+'|\d[\d.e-]*\d"  # an id of the ledger, a quoted name, or a number of several digits
@@ -42,7 +43,7 @@ QUICK = {"draws": 30, "climbs": 1, "evaluations": 150}
 
 
 def some_of(names, every):
-    """The names as parameters of a test. Each of this many is tested in continuous integration, the others nightly."""
+    """The names as parameters of a test: every ``every``-th name in the slow tests, all others in the nightly tests."""
     tiers = (pytest.mark.nightly if i % every else pytest.mark.slow for i in range(len(names)))
     return [pytest.param(name, marks=tier) for name, tier in zip(names, tiers, strict=True)]
 
@@ -71,7 +72,7 @@ def test_the_whole_search_holds():
 
 
 def judge(found):
-    """No ratio exceeds 1, up to rounding. If a sensitivity is stated as attained, its ratio is at least 0.99."""
+    """Assert that ratios are at most 1, up to rounding, and at least 0.99 if the sensitivity is stated as attained."""
     searched = [kind for kind in kinds() if kind.rule in found]
     assert list(found) == list(dict.fromkeys(kind.rule for kind in searched))
     assert sum(one["searched"] for one in found.values()) == 3 * len(searched)
@@ -88,7 +89,7 @@ def test_the_recorded_search_holds():
 
 
 def test_every_rule_that_states_a_sensitivity_is_searched():
-    """The search includes every rule with a mechanism that returns a sensitivity, by the text of its file."""
+    """The search includes every rule whose file has a mechanism that returns a sensitivity."""
     rules = ROOT / "nfa" / "rules"
     states = re.compile(r"^def mechanism\([^)]*\) -> Mechanism:", re.MULTILINE)
     stating = {path.stem for path in rules.glob("*.py") if states.search(path.read_text())}
@@ -101,7 +102,7 @@ def test_every_rule_that_states_a_sensitivity_is_searched():
 
 @pytest.mark.parametrize("dtype, C", [(np.float64, 1e-170), (np.float32, 1e-24)])
 def test_a_clip_whose_square_vanishes_is_refused_or_kept(dtype, C):
-    """A clip with a square that vanishes is refused or satisfied.
+    """A clip bound C whose square underflows to 0 is refused, or the clip satisfies the bound.
 
     Otherwise, a gradient of norm 1e4 C could pass the clip, because its square is 0.
     """
@@ -126,7 +127,8 @@ def test_a_clip_whose_square_vanishes_is_refused_or_kept(dtype, C):
 def test_rounding_that_depends_on_the_batch_can_move_a_rule_by_more():
     """Rounding that depends on the batch can change a result by more than a mechanism states.
 
-    A mechanism assumes that this does not occur. If the library rounds one row like two, the mechanism also holds here.
+    The exact mechanism assumes that rounding does not depend on the batch. If the library satisfies this, the mechanism
+    holds in this test too.
     """
     moved, differs = ms.rounded_otherwise(tries=5)
     assert moved > 1.5 if differs else moved <= 1 + ms.ROUNDING
@@ -138,7 +140,10 @@ def test_rounding_that_depends_on_the_batch_can_move_a_rule_by_more():
 
 @pytest.mark.slow
 def test_sound_rules_are_not_refuted_beyond_the_stated_rate():
-    """30 audits of each sound rule have no more false alarms than stated. The record has 500 audits for each rule."""
+    """30 audits of each sound rule have at most the stated number of false alarms.
+
+    The record has 500 audits of each rule.
+    """
     told = ms.audits("dp_sgd", 30)
     assert told["above_exact"] <= ms.most_false_alarms(30, 1e-3)
     assert 0.2 * told["exact_epsilon"] < told["median_bound"] < told["exact_epsilon"]
@@ -155,9 +160,9 @@ def test_500_audits_of_a_sound_rule(rule):
 @pytest.mark.nightly
 @pytest.mark.parametrize("rule", KEPT)
 def test_500_times_all_games_of_the_command_on_a_sound_rule(rule):
-    """500 plays of all games on a sound rule refute it at most as often as binomial(500, 0.05) allows at 95 %.
+    """In 500 plays of all games, a sound rule is refuted at most as often as binomial(500, 0.05) allows.
 
-    The games include spread, correlation, repetition and several steps.
+    The games test spread, correlation, repetition and several steps.
     """
     assert ms.games_on(rule, 500)["refuted"] <= RECORDED["most_false_alarms"]
 
@@ -170,7 +175,7 @@ def test_the_recorded_games_hold():
 
 
 def test_the_recorded_audits_hold():
-    assert RECORDED["most_false_alarms"] == 33  # binomial(500, 0.05) exceeds it with probability 0.04
+    assert RECORDED["most_false_alarms"] == 33  # binomial(500, 0.05) exceeds 33 with probability 0.04
     assert set(RECORDED["audits"]) == set(KEPT)
     for rule, told in RECORDED["audits"].items():
         assert told["audits"] == 500, rule
@@ -185,8 +190,7 @@ def test_the_recorded_audits_hold():
 def trials(name):
     """The number of trials for each of the two neighbours.
 
-    The mistake that is hardest to refute is half of the noise. The other mistakes are a quarter of the noise, or no
-    noise.
+    The mistake that is hardest to refute is half of the noise. Other rules have a quarter of the noise or no noise.
     """
     return 3000 if name == "noise_halved" else 1000
 
@@ -195,8 +199,8 @@ def trials(name):
 def test_the_power_of_the_game_that_refutes_a_broken_rule(name, times):
     """The game on a broken rule with too little noise misses the mistake with probability below 1e-6.
 
-    The noise is too small by the given factor, and the direction is 5 % off. The event is that of the middle between
-    the two means. The confidence of the four bounds together is 95 %.
+    The noise is too small by the given factor. We assume that the score reduces the distance of the two means by 5 %.
+    The game uses the threshold in the middle between the two means. Its four bounds together have 95 % confidence.
     """
     pair = BROKEN[name].draw(rng(0))
     stated = 1 / BROKEN[name].mechanism(pair.net, pair.B).noise_multiplier
@@ -206,7 +210,7 @@ def test_the_power_of_the_game_that_refutes_a_broken_rule(name, times):
 
 @pytest.mark.parametrize("name", some_of(BROKEN, 4))
 def test_a_broken_rule_is_caught(name):
-    """A broken rule is caught by a search that needs no draws, or by a game with the power of the previous test."""
+    """A search without random noise, or a game with the power of the previous test, refutes a broken rule."""
     told, had = caught(BROKEN[name], trials=trials(name), **QUICK), RECORDED["broken"][name]
     assert told["refuted"]
     assert told["search"] or told["noise"] or told["game"]
@@ -215,9 +219,9 @@ def test_a_broken_rule_is_caught(name):
 
 @pytest.mark.parametrize("name", some_of(UNSEEN, 6))
 def test_a_broken_rule_that_no_mean_gives_away_is_caught(name):
-    """If a mistake does not change the mean, a game catches the broken rule.
+    """If a mistake does not change the mean of the result, a game refutes the broken rule.
 
-    tests/audit/test_rule_games.py computes the power of the weakest kinds of game on a release of six numbers.
+    tests/audit/test_rule_games.py computes the power of the weakest games, for a release of six values.
     """
     told = caught(UNSEEN[name], **ms.DEEPER)
     assert told["refuted"]
@@ -240,7 +244,10 @@ def test_the_recorded_broken_rules_are_caught():
 
 @pytest.mark.parametrize("name", refused())
 def test_what_cannot_be_right_is_refused(name):
-    """A claim that cannot be right is refused with the recorded exception, ledger id and values; words may change."""
+    """nfa refuses a claim that cannot be right, with the recorded exception, ledger id and values.
+
+    The wording may change.
+    """
     sentence, recorded = refusal(refused()[name]), RECORDED["refused"][name]
     assert sentence
     assert sentence.partition(":")[0] == recorded.partition(":")[0]

@@ -1,4 +1,4 @@
-"""The parts of mutation testing that need no tools: the sample, an earlier result, and the list of harmless changes."""
+"""Tests of mutation testing without its tools: the sample, earlier results, and the list of harmless changes."""
 
 import tomllib
 from collections import Counter
@@ -13,7 +13,7 @@ from tests.trust.mutations import Change, draw, of_bodies
 
 
 def test_every_harmless_change_is_to_lines_that_are_there():
-    """Each change in tests/trust/mutants.toml has its reason, and its lines exist in the code."""
+    """Each change in tests/trust/mutants.toml has a reason, and the changed lines exist in the code."""
     harmless = tomllib.loads((ROOT / "tests" / "trust" / "mutants.toml").read_text())["harmless"]
     for change in harmless:
         lines = [line.strip() for line in (ROOT / change["file"]).read_text().splitlines()]
@@ -24,15 +24,15 @@ def test_every_harmless_change_is_to_lines_that_are_there():
 
 
 def every_line(file):
-    """A change for every line of a file, in place of those that mutmut or cosmic-ray would propose."""
+    """A change for every line of a file, in place of the changes that mutmut or cosmic-ray propose."""
     lines = (ROOT / file).read_text().splitlines()
     return [Change(file, i, i + 1, i + 1, None) for i in range(len(lines))]
 
 
 def test_a_sample_has_its_size_and_of_each_file_a_share():
-    """A tenth of the sample has 52 and 12 changes, and another seed draws other changes.
+    """A tenth of the two samples has 52 and 12 changes. With another seed, the changes are different.
 
-    Each file has its share of the sample, by largest remainders.
+    Each file has a proportional number of changes, by the method of largest remainders.
     """
     proposed = {"plain": every_line, "kernels": every_line}
     totals, sample = draw(1, 0.1, proposed)
@@ -44,7 +44,8 @@ def test_a_sample_has_its_size_and_of_each_file_a_share():
         whole = sum(totals[file] for file in files)
         assert sum(counts[file] for file in files) == size
         gaps = [counts[file] - size * totals[file] / whole for file in files]
-        assert max(gaps) - min(gaps) <= 1 + 1e-12  # no remainder rounded up is less than one rounded down
+        # each remainder that is rounded up is at least as large as each remainder that is rounded down
+        assert max(gaps) - min(gaps) <= 1 + 1e-12
     assert len(set(sample)) == len(sample)
     assert len(list(groupby(change.file for change in sample))) > len(counts)  # the sample is not ordered by file
     assert draw(1, 0.1, proposed) == (totals, sample) != draw(2, 0.1, proposed)
@@ -96,14 +97,14 @@ def test_an_earlier_result_spares_what_was_noticed_and_must_be_of_the_same_sampl
 
 
 def changed(line):
-    """Every changed form of a line of code."""
+    """The line of code after each possible change."""
     return {line[:start] + new + line[end:] for start, end, new in replacements(line, {1})}
 
 
 def test_a_marked_line_loses_either_operand_and_two_arguments_or_factors_change_places():
-    """A marked line loses either operand, and two arguments or factors change places, as in forms written by hand.
+    """The changes of a marked line remove an operand or exchange two arguments or factors, as listed by hand.
 
-    An operand keeps its parentheses. A raise and three arguments do not change.
+    An operand keeps its parentheses. No change applies to a raise statement or to the order of three arguments.
     """
     assert changed("y = (a + b) * c") == {
         "y = (a + b) / c",

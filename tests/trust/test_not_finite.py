@@ -1,7 +1,8 @@
-"""If a record's pass leaves the range of floats, a rule's result still moves by at most the stated sensitivity.
+"""Tests with records whose pass leaves the range of floats: a result changes by at most the stated sensitivity.
 
 Such a pass has NaN, infinity or squares that vanish. The tests include every rule of nfa.rules with a mechanism that
-states a sensitivity, so a new rule needs no line here. The oracle is the stated sensitivity alone.
+states a sensitivity, so a rule that you add is tested without a change of this file. The only oracle is the stated
+sensitivity.
 """
 
 import numpy as np
@@ -23,12 +24,12 @@ SETTINGS = {
     "C": 0.3, "m": 3, "sigma": 0.5, "sigma_0": 1.0, "s": 1.0, "K": 2, "L": 0.3, "tau": 0.2, "tau_e": 0.2, "tau_h": 0.9,
     "tau_B": 0.5, "tau_h_max": 0.8, "lam": 0.5,
 }  # fmt: skip
-ROUNDING = {np.float32: 1e-5, np.float64: 1e-12}  # relative, above the stated sensitivity
+ROUNDING = {np.float32: 1e-5, np.float64: 1e-12}  # allowed relative excess over the stated sensitivity
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
 
 PRIVATE = {name: spec(name) for name in names() if name not in ALIASES and spec(name).returns is Mechanism}
-SOFTMAX_ALONE = {"output_perturbation"}  # it states no sensitivity for another loss
+SOFTMAX_ALONE = {"output_perturbation"}  # rules that state no sensitivity for another loss
 BY_KERNELS = " by kernels"  # suffix of a rule that gets the clips' kernels
 CARRYING = {f"dp_dfa_joint carrying {what}": {"carries": what} for what in ("ternary", "label")}
 CLIPPED = [name for name, rule in PRIVATE.items() if "clip_l2" in rule.given]
@@ -51,7 +52,7 @@ def conv(c_out, pool=None, image=(2, 5, 5), k=3):
 
 
 def wide(k, **how):
-    """A convolution that reads few positions of many channels, so it computes norms from Gram matrices."""
+    """A network with a convolution of few positions and many channels, so it computes norms from Gram matrices."""
     return Net((4, 4, 4), [(Conv2d(12, k), ops.identity), (Dense(2),)], **how)
 
 
@@ -89,7 +90,7 @@ def known(name, net, B):
 
 
 def also(name):
-    """The arguments for a rule's kernels or carried signal, if its name in these tests includes one of them."""
+    """The arguments for kernels or the signal of a rule, if the rule's name in these tests has a suffix for them."""
     if not name.endswith(BY_KERNELS):
         return CARRYING.get(name, {})
     kernels = pytest.importorskip("nfa.kernels.clip", reason="numba is not installed: pip install numba")
@@ -97,7 +98,7 @@ def also(name):
 
 
 def bare(name):
-    """The rule's own name."""
+    """The rule's name without the suffix."""
     return "dp_dfa_joint" if name in CARRYING else name.removesuffix(BY_KERNELS)
 
 
@@ -107,7 +108,7 @@ def summed(name, net, B, x, y):
     rule = PRIVATE[name]
     own = known(name, net, B) | more | ({"weigh": coupled} if "weigh" in rule.given else {})
     del own["net"]
-    if name in SOFTMAX_ALONE:  # the noise is added before large weights round the difference
+    if name in SOFTMAX_ALONE:  # for large weights, the difference of two directions would have large rounding errors
         net = net.copy()
         net.W[1][:], net.b[1][:] = 0, 0
     with np.errstate(all="ignore"):
@@ -124,7 +125,7 @@ def stated(name, net, B, adjacency):
 
 
 def judge(name, net, B, x, y, *, told=""):
-    """Add, replace, relabel and zero out the last record of (x, y), which may have any values, and test the changes."""
+    """Add, replace, relabel and zero out the last record of (x, y), and test the changes of the sum."""
     tolerance = 1 + ROUNDING[x.dtype.type]
     ordinary = rng(3).standard_normal((1, *net.shape_h[0])).astype(x.dtype)
     one = name == "shuffled_sgd"  # a batch has one record
@@ -152,7 +153,7 @@ def judge(name, net, B, x, y, *, told=""):
     return asked
 
 
-# --- records made by hand, and their effect on a clip that computes squares
+# --- records for which squares or products overflow or underflow
 
 
 def overflowing(dtype):
@@ -163,7 +164,10 @@ def overflowing(dtype):
 @RULES
 @DTYPES
 def test_squares_of_dz_overflow_where_h_is_zero(name, dtype):
-    """Squares of dz overflow where h is 0. Then inf times 0 is NaN, and no comparison finds NaN larger than a bound."""
+    """Squares of dz overflow where h is 0.
+
+    The product inf times 0 is NaN, and a comparison of NaN with a bound is false.
+    """
     net, B, x, y = made("one linear layer", dtype)
     for huge in overflowing(dtype):
         x[1], y[1] = 0, huge
@@ -217,9 +221,10 @@ def test_squares_of_dz_vanish_where_h_is_huge(name, dtype, monkeypatch):
 @DTYPES
 @pytest.mark.parametrize("kept", [True, False])
 def test_positions_of_a_convolution_cancel(name, dtype, kept, monkeypatch):
-    """a, b and -(a + b) at three positions cancel in the norm, but not if each is multiplied by its own factor.
+    """The terms a, b and -(a + b) of three positions cancel, but not if each term has another factor.
 
-    The layer above propagates these values back. Its input is 0, so its own gradient is ordinary and is clipped.
+    The layer above gives these values in its backward pass. Its input is 0, so its own gradient is an ordinary
+    gradient, which the rule clips.
     """
     if not kept:
         monkeypatch.setattr(conv2d, "_TERMS_AT_ONCE", 0)
@@ -236,7 +241,7 @@ def test_positions_of_a_convolution_cancel(name, dtype, kept, monkeypatch):
 
 
 def wild(shape, dtype, generator):
-    """Normal samples of any size in the dtype's range. Some are 0, infinite or NaN."""
+    """Normal samples with magnitudes from the whole range of the dtype. Some values are 0, infinite or NaN."""
     low, high = np.log10([np.finfo(dtype).tiny, np.finfo(dtype).max])
     with np.errstate(all="ignore"):
         v = (10.0 ** generator.uniform(low, high) * generator.standard_normal(shape)).astype(dtype)

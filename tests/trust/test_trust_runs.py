@@ -1,4 +1,4 @@
-"""Interrupted runs: kills, SIGTERM, two processes in one folder, a full disk, a read-only folder, missing data.
+"""Tests of interrupted runs: kills, SIGTERM, two processes in one folder, a full disk, a read-only folder.
 
 Each interruption leaves a message of one sentence, the finished files, and no incomplete file.
 """
@@ -61,7 +61,8 @@ def test_killed_at_random_moments_and_resumed_it_is_the_table_left_alone():
 def test_killed_many_times(n, jobs, epochs):
     counts = kills(n, seed=jobs, jobs=jobs, epochs=epochs)
     assert counts["kills"] == n
-    # With one process, a kill often leaves a checkpoint. Workers save one only every ten seconds, and finish earlier.
+    # With one process, a kill often leaves a checkpoint. Workers save a checkpoint only every ten seconds, and finish
+    # earlier.
     assert counts["with a checkpoint"] > n / 10 or jobs > 1
     assert counts["differ"] == 0
 
@@ -77,7 +78,7 @@ def test_killed_many_times(n, jobs, epochs):
     ],
 )
 def test_a_signal_leaves_a_sentence_and_what_is_finished(number, code, tiny, tmp_path, alone):
-    """After a signal in the middle of the second cell, the command prints a sentence and keeps what is finished."""
+    """After a signal in the middle of the second cell, the command prints a sentence and keeps the finished cells."""
     out = tmp_path / "out"
     process = started(tiny, out)
     for line in process.stderr:
@@ -103,14 +104,15 @@ def test_a_signal_leaves_a_sentence_and_what_is_finished(number, code, tiny, tmp
 @pytest.mark.parametrize("number, code", [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 @pytest.mark.parametrize("send", ["kill", "killpg"])
 def test_a_signal_to_a_command_with_workers(send, number, code, tiny, tmp_path):
-    """The signal goes to the process alone, as `kill` sends it, or also to its workers, as a terminal and Slurm do."""
+    """The signal goes to the process alone (like `kill`), or also to its workers (like a terminal or Slurm)."""
     out = tmp_path / "out"
     process = started(tiny, out, "--jobs", 2, epochs=3000)
-    while len(list(out.glob("*.lock"))) < 3 and process.poll() is None:  # the lock of the folder, and those of two runs
+    # wait for the lock of the folder and the locks of two runs
+    while len(list(out.glob("*.lock"))) < 3 and process.poll() is None:
         time.sleep(0.005)
     time.sleep(0.3)
     getattr(os, send)(process.pid, number)
-    said = process.communicate(timeout=60)[1]  # until the workers have closed the pipe too
+    said = process.communicate(timeout=60)[1]  # returns when the workers have closed the pipe too
     assert process.returncode == code
     assert last_line(said).startswith(
         f"stopped. Finished work is kept in {out}. To continue this work, run the same command"
@@ -152,7 +154,7 @@ def test_a_lock_lets_one_in_and_is_gone_afterwards(tmp_path):
                 pytest.fail("two are in")
         assert path.exists()
     assert not path.exists()
-    path.write_text("process 1 on a machine that went down long ago")  # the file of a process that was killed
+    path.write_text("process 1 on a machine that went down long ago")  # a lock file that a killed process left
     with locked(path, "a"):
         assert path.read_text().startswith(f"process {os.getpid()} ")
 
@@ -176,9 +178,9 @@ def test_a_lock_is_waited_for(tmp_path):
 
 
 def test_the_lock_of_a_file_that_was_just_removed_is_no_lock(tmp_path, monkeypatch):
-    """A lock on a file that was just removed does not count, because other processes can then lock its name.
+    """A lock on a removed file does not count, because another process can create and lock a file with its name.
 
-    The previous owner removes the file between our opening and our locking.
+    In this test, the previous owner removes the file after we open it and before we lock it.
     """
     path, real, left = tmp_path / "a.lock", fcntl.flock, [True]
 
@@ -196,9 +198,9 @@ def test_the_lock_of_a_file_that_was_just_removed_is_no_lock(tmp_path, monkeypat
 
 @pytest.mark.parametrize("module, asked", [(fcntl, "flock"), (os, "fstat")])
 def test_the_lock_of_a_file_that_another_machine_removed_is_no_lock(module, asked, tmp_path, monkeypatch):
-    """A lock on a file that another machine removed does not count; we see a stale handle when we lock or check.
+    """A lock on a file that another machine removed does not count.
 
-    This happens on a network file system.
+    On a network file system, locking or checking such a file raises the error of a stale handle.
     """
     path, real, left = tmp_path / "a.lock", getattr(module, asked), [True]
 
@@ -256,9 +258,9 @@ def test_what_another_process_finished_meanwhile_is_not_trained_again(tiny, tmp_
 
 
 def test_of_many_that_come_and_go_one_at_a_time_is_in(tmp_path):
-    """Of many threads that lock and unlock, only one at a time has the lock: 6 threads, 20 times each.
+    """If 6 threads lock and unlock 20 times each, only one thread at a time has the lock.
 
-    This also holds if the file is removed while threads wait.
+    The owner of the lock removes the file at the end, even while other threads wait for it.
     """
     path, inside, most = tmp_path / "a.lock", [], []
 
@@ -301,7 +303,7 @@ def test_a_second_reproduce_in_the_folder_is_refused(tiny, tmp_path):
 
 @contextmanager
 def mounted(folder, options):
-    """Mount a small separate file system. Yields False if this user may not mount it."""
+    """Mount a small file system on the folder. Yield False if this user may not mount it."""
     folder.mkdir()
     try:
         done = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder], capture_output=True)
@@ -317,9 +319,9 @@ def mounted(folder, options):
 
 @pytest.mark.slow
 def test_a_full_disk_leaves_a_sentence_and_what_is_finished(tiny, tmp_path, alone):
-    """A full disk leaves a sentence and the finished files; the disk has room for one record.
+    """If the disk is full after one record, the command prints a sentence and keeps the finished files.
 
-    If no disk can be mounted, we use a limit on the size of a file.
+    If this user cannot mount a small disk, we limit the size of a file instead.
     """
     disk = tmp_path / "disk"
     with mounted(disk, "size=64k") as full:
@@ -366,10 +368,10 @@ def test_what_cannot_be_written_is_named_and_the_old_file_stays(number, tmp_path
 
 @pytest.mark.slow
 def test_a_folder_that_may_not_be_written_is_told_before_training(tiny, tmp_path):
-    """A folder that may not be written is reported before training.
+    """nfa reports before training that it may not write into the folder.
 
-    It is on a read-only file system. If none can be mounted, it is a folder without the right to write or, for root, a
-    folder of the kernel.
+    The folder is on a read-only file system. If this user cannot mount one, the test uses a folder without the right to
+    write or, for root, a folder of the kernel.
     """
     with mounted(tmp_path / "disk", "ro,size=64k") as read_only:
         out = tmp_path / "disk" / "out"
@@ -447,7 +449,7 @@ def rewritten(path, change):
 def test_a_checkpoint_says_step_mechanism_and_what_is_spent(private, tmp_path):
     settings, path = private
     spent = records.checkpoint_meta(path)["spent"]
-    record = run(replace(settings, epochs=2), tmp_path / "whole")  # 8 steps
+    record = run(replace(settings, epochs=2), tmp_path / "whole")  # the whole run has 8 steps
     with np.load(path) as saved:
         header = json.loads(saved["header"].tobytes())
     assert header["t"] == spent["guarantee"]["steps"] == 5

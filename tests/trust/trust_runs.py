@@ -1,12 +1,12 @@
-"""The behaviour of `nfa reproduce` if its process, its disk or its workers fail: a search, and numbers for results/.
+"""Runs `nfa reproduce` with killed processes and with workers, and computes the numbers for results/trust-runs.
 
-To compute a number again, type in the root of the checkout::
+To compute the numbers again, type in the root of the checkout::
 
     python -m tests.trust.trust_runs kills --out results/trust-runs/kills.json
     python -m tests.trust.trust_runs workers --out results/trust-runs/workers.json
 
-``python -m tests.trust.trust_runs child ...`` is `nfa ...` with small tables instead of a paper's. These tables take
-seconds, so a test can start such a process and kill it.
+``python -m tests.trust.trust_runs child ...`` is `nfa ...` with a small table instead of a paper's tables. This table
+takes seconds, so a test can start such a process and kill it.
 """
 
 import argparse
@@ -27,14 +27,14 @@ import numpy as np
 
 from tests.project.tree import ROOT
 
-KILLS = [(50, 1, 500), (10, 2, 1000)]  # (kills, processes, epochs of the runs)
+KILLS = [(50, 1, 500), (10, 2, 1000)]  # (number of kills, processes, epochs of the runs)
 PRIVATE = {"C": 1.0, "m": 10, "sigma": 0.3}
 
 
 def cells(scale, seeds):
-    """Cells for backpropagation, feedback alignment and DP-SGD on the tiny data set. DP-SGD's record has an epsilon.
+    """Cells for BP, DFA and DP-SGD on the tiny data set. The record of DP-SGD has an epsilon.
 
-    The environment names the data and the number of epochs.
+    Environment variables have the path of the data and the number of epochs.
     """
     from nfa.experiments.experiment import Cell
     from tests.experiments.tiny_runs import tiny_settings
@@ -76,7 +76,8 @@ def child(arguments):
         notes=lambda rows: [],
         picture=lambda path, rows, runs: write_whole(path, repr(rows).encode()),  # matplotlib takes a second to import
     )
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in a shell's background get no Ctrl-C otherwise
+    # otherwise this process ignores Ctrl-C if a shell started the tests in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     index.find = lambda item, variant="published": table
     run.run.__kwdefaults__["checkpoint_every"] = 0.05
     return cli.main(arguments)
@@ -114,7 +115,7 @@ def finished(*arguments, **options):
 
 
 def last_line(said):
-    """The sentence with which a process ended. Before it there are only lines of progress, and no traceback."""
+    """The last line of a process's standard error. All other lines must be lines of progress."""
     *progress, sentence = said.splitlines()
     assert "Traceback" not in said
     known = r"\w+-seed1: (starts|finished|at step|step)\b|compiling kernels: |each of \d+ processes compiles "
@@ -124,14 +125,17 @@ def last_line(said):
 
 
 def kept(folder):
-    """{name: text without the times} of the records, and of the table made from them."""
+    """{name: text without the times} of the records, and of the table from these records."""
     texts = {path.name: path.read_text() for path in sorted(folder.glob("*.json"))}
     texts = {name: re.sub(r'"timing": \{[^}]*\}', '"timing": {}', text) for name, text in texts.items()}
     return texts | {path.name: path.read_text() for path in folder.glob("table.txt")}
 
 
 def whole(folder):
-    """Raise unless every record and checkpoint in the folder can be read. Return the steps of the checkpoints."""
+    """Read every record and checkpoint in the folder, and return the steps of the checkpoints.
+
+    Raise if a file is damaged.
+    """
     from nfa.experiments import records
 
     for path in folder.glob("*.json"):
@@ -147,10 +151,10 @@ def whole(folder):
 def kills(n, seed=0, jobs=1, epochs=150):
     """Kill the tiny table n times at random moments, continue each time, and compare with an undisturbed run.
 
-    The signal is SIGKILL. A moment is uniform over the time of the undisturbed run. A finished table begins again in
-    another folder, which is the next round. The result counts the kills, the rounds, the kills that left a checkpoint,
-    and the kills that left finished cells. It also counts the records of all rounds, and the files that differ from
-    those of the undisturbed run.
+    The signal is SIGKILL. The moments are uniform over the time of the undisturbed run. After a table is finished, the
+    next round begins in another folder. The result counts the kills, the rounds, the kills that left a checkpoint, and
+    the kills that left finished cells. It also counts the records of all rounds, and the files that differ from those
+    of the undisturbed run.
     """
     from tests.experiments.tiny_runs import write_data
 
@@ -176,7 +180,7 @@ def kills(n, seed=0, jobs=1, epochs=150):
                     assert process.returncode == 0, said
                     break
                 except subprocess.TimeoutExpired:
-                    process.kill()  # only the process; its workers, if any, must notice
+                    process.kill()  # kills only this process; its workers must notice this and end
                     process.communicate()
                     counts["kills"] += 1
                     counts["with a checkpoint"] += bool(whole(out))

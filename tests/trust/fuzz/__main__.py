@@ -1,9 +1,9 @@
 """Fuzz the readers one after another, and write the results: ``python -m tests.trust.fuzz --inputs 1000000``.
 
 Each reader runs in its own process under atheris (libFuzzer). An input is a finding if the reader raises anything
-except a ValueError or an OSError of one line, or if it unpickles. It is also a finding if the reader takes over 10
-seconds or, at any time, uses more memory than `readers.MOST_MEMORY`. The folder then has the input and the message. The
-fuzzing needs no data sets.
+except a ValueError or an OSError of one line, or if the reader unpickles an object. An input is also a finding if the
+reader takes over 10 seconds, or if it uses more memory than `readers.MOST_MEMORY` at any time. For a finding, the
+folder gets the input and the message. The fuzzing needs no data sets.
 """
 
 import argparse
@@ -23,7 +23,10 @@ from .readers import READERS, SECONDS
 
 
 def fuzz(name: str, inputs: int, most: int, seed: int, keep: Path) -> dict:
-    """Run one reader's process. Return its report: inputs, seconds, covered edges, and the finding, if any."""
+    """Run the process of one reader.
+
+    Return its number of inputs, its seconds, the covered edges, and its finding, if any.
+    """
     reader = READERS[name]
     with tempfile.TemporaryDirectory(prefix="nfa-fuzz-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as tmp:
         corpus = Path(tmp) / "corpus"

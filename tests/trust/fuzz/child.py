@@ -22,4 +22,4 @@ if __name__ == "__main__":
     sys.addaudithook(_never_pickle)
     tracemalloc.start()
     atheris.Setup([sys.argv[0], *sys.argv[3:]], lambda data: outcome(reader, file, data))
-    atheris.Fuzz()  # ends the process
+    atheris.Fuzz()  # this call does not return: it ends the process

@@ -1,7 +1,7 @@
-"""The fuzzed readers: for each kind of file, its reader, initial files, and the conversion of bytes to a file.
+"""The fuzzed readers: for each kind of file, the reader, initial files, and the conversion of an input to a file.
 
-A packed file is rarely valid after a mutation, so we would only test its checksum. Therefore, for kinds that can be
-packed, the first byte of an input determines how the other bytes become a file.
+A compressed file is rarely valid after a mutation, so we would only test its checksum. For kinds that can be
+compressed, the first byte of an input therefore determines whether and how we compress the other bytes.
 """
 
 import bz2
@@ -26,25 +26,25 @@ from nfa.ledger import entries
 from nfa.optim import SGD
 from tests.project.tree import ROOT
 
-MOST_MEMORY = 48 * 2**20  # bytes; the largest unpacked file of an input has a tenth of this
-SECONDS = 10  # for one input
+MOST_MEMORY = 48 * 2**20  # bytes; an input unpacks to at most a tenth of this size
+SECONDS = 10  # time limit for one input
 
 
 def as_it_is(data: bytes) -> bytes:
-    """The file is the input."""
+    """The conversion that uses the input as the file."""
     return data
 
 
 def packed(data: bytes) -> bytes:
-    """The file is the rest of the input, unchanged or packed by gzip or bzip2. The first byte decides how."""
+    """The input without its first byte, uncompressed or compressed by gzip or bzip2. The first byte determines how."""
     pack: tuple[Callable, ...] = (as_it_is, as_it_is, gzip.compress, lambda plain: bz2.compress(plain, 1))
     return pack[data[0] % 4](data[1:]) if data else b""
 
 
 def archived(names: tuple[str, ...]) -> Callable[[bytes], bytes]:
-    """The file is the rest of the input, or a zip archive of its pieces with the given names.
+    """A conversion to the input without its first byte, or to a zip archive of its pieces with the given names.
 
-    `CUT` separates pieces.
+    `CUT` separates the pieces.
     """
 
     def make(data: bytes) -> bytes:
@@ -182,7 +182,7 @@ def _net() -> network.Net:
 
 
 def _read_checkpoint(path: Path) -> None:
-    """Read a checkpoint as a continued run does: first its notes, then all of it."""
+    """Read a checkpoint like a continued run: first its header, then all arrays."""
     records.checkpoint_meta(path)
     net, optimizer, state = _net(), SGD(0.1, 0.9), {}
     t, _ = load_checkpoint(path, net, optimizer, state, privacy=None)
@@ -238,9 +238,9 @@ READERS = {
 
 
 def outcome(reader: Reader, file: Path, data: bytes) -> None:
-    """Read the file of an input. Raises AssertionError, or the reader's exception, if the input is a finding.
+    """Read the file of an input. If the input is a finding, raise AssertionError or the reader's exception.
 
-    Memory is measured if tracemalloc has been started.
+    The function measures memory if tracemalloc has been started.
     """
     file.write_bytes(reader.as_file(data))
     before = tracemalloc.get_traced_memory()[0]
@@ -249,7 +249,7 @@ def outcome(reader: Reader, file: Path, data: bytes) -> None:
         reader.read(file)
     except (ValueError, OSError) as refused:
         if isinstance(refused, UnicodeError) and type(refused) is not ValueError:
-            return  # this is a ValueError with the position in a text file
+            return  # a UnicodeDecodeError is a ValueError with the position in the text
         if not str(refused).strip() or "\n" in str(refused):
             raise AssertionError(f"not one line: {refused!r}") from refused
     peak = tracemalloc.get_traced_memory()[1] - before
