@@ -343,5 +343,5 @@ def _steps_in_words(run: "CountedRun", g: "Guarantee") -> str:
 
 
 def _whole(x: float) -> str:
-    """Return a number with all its digits, in the short form if ten digits are enough."""
+    """Return a number as text: with at most ten digits if these digits give exactly this number, otherwise with all."""
     return short if float(short := f"{x:.10g}") == x else repr(x)

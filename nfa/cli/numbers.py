@@ -1,7 +1,7 @@
 """Read numbers as people type them, such as ``.1``, ``1.``, ``+0.1``, ``1e-3`` and ``60_000``.
 
-`given_to` makes a command read all its numbers in this way. `assignments` reads options of the form KEY=VALUE, `value`
-reads the text after "=", and `one` reads a single number.
+The function `given_to` makes a command read all its numbers in this way. `assignments` reads options of the form
+KEY=VALUE. The function `value` converts the text after "=", and the function `one` converts a single number.
 """
 
 import inspect
