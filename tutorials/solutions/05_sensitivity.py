@@ -120,7 +120,7 @@ assert max(top) > 9 * C
 #
 # The $\epsilon$ of the printed sensitivity is refuted if the change of one label moves the update farther than the
 # printed formula allows. This is true for the three networks in which the top layer learns from $e$. In the case
-# "slope", the top layer learns from $\beta \, e \odot \hat y (1 - \hat y)$, and the printed formula is exact.
+# "derivative", the top layer learns from $\beta \, e \odot \hat y (1 - \hat y)$, and the printed formula is exact.
 
 # %%
 for case in audit_dp_dfa.cases():
