@@ -424,7 +424,7 @@ def test_what_is_no_table_is_named(text):
 
 
 def test_lists_within_lists_without_end_are_refused():
-    with pytest.raises(ValueError, match="must not nest lists"):
+    with pytest.raises(ValueError, match="the lists in a ledger file are nested too deeply"):
         parse("paper = " + "[" * 20_000)
 
 
