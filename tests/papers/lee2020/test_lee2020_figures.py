@@ -394,9 +394,7 @@ def test_whole_runs_are_spoken_of_as_whole_runs():
     assert "sigma 0.01: 40 % after 146 and 154, " in text
     assert "80 % after 292 and none." in text
     assert "half of Student's 95 % interval over 3 seeds." in text
-    assert (
-        "These runs are whole: images, batches, noise and all 300 epochs are the paper's, seeds 1, 2, 3. So" in text
-    )
+    assert "These runs are whole: images, batches, noise and all 300 epochs are the paper's, seeds 1, 2, 3. So" in text
     assert "cannot refute" not in text
     assert "so few steps" not in text
 
