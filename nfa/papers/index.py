@@ -1,4 +1,4 @@
-"""The papers' experiments by id: `reproduce` reruns a table or figure, `find` returns the experiment that it runs."""
+"""The papers' experiments by id: `reproduce` reruns a table or figure, and `find` returns the experiment of an id."""
 
 import importlib
 import tomllib

@@ -1,7 +1,8 @@
 """The rules that we compare at equal epsilon, and their runs with the values that a search has drawn or chosen.
 
-equal_epsilon.toml describes the comparison and the search for dense networks. equal_epsilon_cnn.toml describes both for
-the convolutional network. chosen.toml and chosen_cnn.toml contain the chosen values.
+The file equal_epsilon.toml describes the comparison and the search for dense networks. The file equal_epsilon_cnn.toml
+describes the comparison and the search for the convolutional network. The files chosen.toml and chosen_cnn.toml contain
+the chosen values.
 """
 
 import math
@@ -36,9 +37,9 @@ class Contest:
     ----------
     budget : delta, epsilons and the sizes of the search. `trials` is the number of trials of each rule. Trials have the
         epsilon `searched_at`, and `shorter` times fewer epochs than a whole run. `finalists` is the number of best
-        trials that are run whole at each epsilon. For each epsilon, `lengths` lists factors of the step. The first
-        `lengthened` finalists are run with every factor, the other finalists only with the first factor. `held_out` is
-        the number of MNIST images on which the trials are compared
+        trials that are run with all epochs at each epsilon. For each epsilon, `lengths` lists factors of the step. The
+        first `lengthened` finalists are run with every factor, the other finalists only with the first factor.
+        `held_out` is the number of MNIST images on which the trials are compared
     scales : {scale: its data sets, epochs, epsilons, seeds and description, and its rules if it lacks some}
     run : settings that all runs share
     search : {setting: law}, the settings that every rule draws unless it has in_steps = false
