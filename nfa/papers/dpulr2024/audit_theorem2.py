@@ -68,7 +68,7 @@ def audit(settings: AuditOptions) -> Report:
 
     Source: [dpulr2024:thm2]
     """
-    with threadpool_limits(1):  # many small products, which more threads would slow down
+    with threadpool_limits(1):  # more threads would slow down the many small matrix products
         clipping, one, three = Clipping(), ExtraNoise(), Reading()
         first = game(
             "Audit 1", clipping, clipping.law, TAU, settings,

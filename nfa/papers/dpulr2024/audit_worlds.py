@@ -162,7 +162,7 @@ class ExtraNoise:
         return np.array([-np.linalg.norm(G @ seen) for G in released(net, x, y, **how)])
 
     def epsilon(self, *, delta: float, share: float = 0.0) -> float:
-        r"""Lower bound on epsilon in closed form, from the best norm as a threshold for "target".
+        r"""Lower bound on epsilon in closed form, for the norm that is the best threshold for the answer "target".
 
         .. math:: \log \frac{q' - \delta}{F_{\chi^2_m}(1 / \sigma_0^2)}
 

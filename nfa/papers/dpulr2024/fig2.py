@@ -21,7 +21,7 @@ from nfa.papers.dpulr2024.theorems import impairment_ratio
 
 _FIG2 = tomllib.loads(files("nfa.papers.dpulr2024").joinpath("numbers.toml").read_text(encoding="utf-8"))["fig2"]
 CLAIMED = _FIG2["claimed"]
-MLP = ("4/3750", "1/300", "1/120")  # rates of batches of 64, 200 and 500 of 60,000
+MLP = ("4/3750", "1/300", "1/120")  # rates of batches of 64, 200 and 500 of 60,000 records
 DRAWN = {"1/120": 100_000, "1/10": 100_000, "1/5": 100_000}  # rates in the picture, each with its largest N
 
 

@@ -84,7 +84,7 @@ def dots_figure(
     runs : list of (Cell, record), the runs of the rows
     by : "sigma_0" or "model"
     places : every value of this entry in the paper, in order
-    below, title : text below the axes and above the figure
+    below, title : text below the axes, and title above the figure
     caption : sentences below the figure
     """
     batches = list(dict.fromkeys(row["batch"] for row in rows))

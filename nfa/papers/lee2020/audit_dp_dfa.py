@@ -159,7 +159,7 @@ def play_case(case: Case, settings: AuditOptions, stream: int = 1) -> GameSummar
 def audit(settings: AuditOptions) -> Report:
     """Audit all cases. The headline is the result for the printed formula on the counterexample."""
     played = cases()
-    with threadpool_limits(1):  # many small products, which more threads would slow down
+    with threadpool_limits(1):  # more threads would slow down the many small matrix products
         summaries = [play_case(case, settings, stream) for stream, case in enumerate(played, start=1)]
     first = summaries[0]
     assert first.lower_bound is not None

@@ -63,7 +63,7 @@ def gains(
 
 
 def clip_losses(found: Accuracies) -> dict[tuple[str, str], Difference]:
-    """Points lost by clipping alone, at sigma = 0: BP without privacy minus each rule and reading with such runs.
+    """Points lost by clipping alone: BP without privacy minus each rule and reading that was run at sigma = 0.
 
     Source: [lee2020:claim-clip-bias] [lee2020:claim-conv]
 

@@ -171,7 +171,7 @@ def printed_epsilons(figure: str) -> dict[str, dict[int, float]]:
 def extra_columns(figure: str, runs: Trained) -> dict[str, str]:
     """Additional columns of a row: the proved epsilon, and "data" if the images are not the published ones.
 
-    "data" then has the name and the number of images. It replaces the entry "data" of rows that already have one.
+    "data" then has the name and the number of images. This text replaces the entry "data" of rows that have one.
     """
     (*_, only) = _TOML[figure]["data"]
     cell, record = runs[0]

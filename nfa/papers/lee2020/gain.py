@@ -167,7 +167,7 @@ def _spent(row: dict[str, Any]) -> float:
 
 
 def notes(rows: Rows) -> list[str]:
-    """The readings by their gain, and sentences on the readings that match the abstract, as lines of Markdown."""
+    """A table of the readings, sorted by gain, and sentences on the readings that match the abstract, as Markdown."""
     found = gains(rows)
     if not found:
         return []

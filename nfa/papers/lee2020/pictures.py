@@ -151,7 +151,7 @@ def _epsilons(axes, own: list[tuple[dict[str, str], dict[str, Any]]], delta: flo
     steps_per_epoch = longest["steps"] // last
     epochs = _ticks(last, list(printed))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", OrderAtGridEnd)  # the record already has this warning
+        warnings.simplefilter("ignore", OrderAtGridEnd)  # the record of the run already has this warning
         spent = [
             epsilon([(mechanism, epoch * steps_per_epoch)], delta=delta, conversion="mironov2017").epsilon
             for epoch in epochs

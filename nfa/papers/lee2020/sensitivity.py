@@ -40,7 +40,7 @@ HIDDEN: dict[str, tuple[Activation, int, float]] = {
 
 
 def two_labels(L: int, n: int, phi: Activation, z: float, beta: float = BETA) -> tuple[Net, list]:
-    """A network and its feedback for one record of norm 1. The label decides the sign of every layer's term.
+    """A network and its feedback for one record of norm 1. The label determines the sign of every layer's term.
 
     All weights are 0, hidden units have the pre-activation z, and y_hat = (1/2, 1/2). So the two labels have the errors
     (-1, 1) / 2 and (1, -1) / 2. B[l] = beta u (1, -1) / sqrt(2) spreads an error equally over all n units and

@@ -157,7 +157,7 @@ def audit(settings: AuditOptions) -> Report:
 
     Source: [ohana2021:prop3-cols]
     """
-    with threadpool_limits(1):  # many small products, which more threads would slow down
+    with threadpool_limits(1):  # more threads would slow down the many small matrix products
         if settings.picture:
             whole = photonic_audit(data_dir=settings.data_dir, trials=BATCHES, seed=settings.seed)
             dataset, attacks, repaired = whole.dataset, whole.attacks, whole.repaired

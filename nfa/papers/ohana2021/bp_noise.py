@@ -115,7 +115,7 @@ def falls(rows: Rows) -> Rows:
     for reading in dict.fromkeys(row["reading"] for row in rows):
         other = READINGS[reading].get("shares", reading)  # the run of `other` fills columns that this reading lacks
         own = {s: known[name, s] for s in columns for name in (other, reading) if (name, s) in known}
-        if own.keys() > {"0"}:  # a fall needs one column without noise and one with noise
+        if own.keys() > {"0"}:  # a fall needs a column without noise and a column with noise
             found.append({"reading": reading, "accuracies": own} | _fall(own))
     return sorted(found, key=lambda one: one["distance"])
 

@@ -84,8 +84,8 @@ def corrected_column_renyi(
 
     Returns
     -------
-    epsilon : float, nats; inf for k >= 1, which means alpha >= (m - 1 + r) / (r - 1) (`critical_column_order`). Also
-        inf for clips without a floor, because r = inf
+    epsilon : float, nats; inf for k >= 1, which means alpha >= (m - 1 + r) / (r - 1) (`critical_column_order`). It is
+        also inf for clips without a floor, because r = inf
 
     Raises
     ------

@@ -236,13 +236,13 @@ def update_threshold(dW: np.ndarray, rounding: float = 0.0) -> float:
 
 
 def residuals_to(v: np.ndarray, basis: np.ndarray) -> np.ndarray:
-    """`span_residuals` to the span of orthonormal rows, for many v and one basis."""
+    """`span_residuals` for a span that is given by orthonormal rows, for many v and one basis."""
     v, rest = _outside(v, basis)
     return _ratio(np.linalg.norm(rest, axis=1), np.linalg.norm(v, axis=1))
 
 
 def whole_residual(v: np.ndarray, basis: np.ndarray) -> float:
-    """`update_residual` to the span of orthonormal rows."""
+    """`update_residual` for a span that is given by orthonormal rows."""
     v, rest = _outside(v, basis)
     return float(_ratio(np.linalg.norm(rest), np.linalg.norm(v)))
 

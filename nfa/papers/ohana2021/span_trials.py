@@ -85,8 +85,8 @@ class SpanAttack:
     layer : int
     sigma : float, noise on each projected error; for isotropic noise, the noise on every entry of the mean
     inside, outside : (a,) and (b,) arrays of relative residuals
-    threshold : float, the largest of the residuals up to which an adversary without trials answers "inside"; None if
-        the noise leaves no such threshold
+    threshold : float, the largest of the residuals up to which an adversary who makes no trials answers "inside"; None
+        if the noise leaves no such threshold
     """
 
     sees: str

@@ -90,7 +90,7 @@ class Contest:
         Returns
         -------
         values : {setting: value}; a number from a "log" law has three significant digits. "step" is no setting of a
-            run: `settings` computes the learning rate from it
+            run, because `settings` computes the learning rate from "step"
         """
         rng = np.random.default_rng((zlib.crc32(rule.encode()), trial))
         values: Values = {}
@@ -123,7 +123,7 @@ class Contest:
         values : settings of the run and of the rule, and "step". "step" is the distance by which a step moves the
             parameters if all records of a batch are at their bound and have the same direction
         epsilon : float > 0, for the whole run
-        dataset, epochs, seed, validation, tested : of the run
+        dataset, epochs, seed, validation, tested : settings of the run
         """
         known = self.rules[rule]
         run = self.run | known["run"] | {name: value for name, value in values.items() if name in OF_THE_RUN}

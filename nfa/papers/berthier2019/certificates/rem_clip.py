@@ -28,7 +28,7 @@ def need(rule, sentence):
 
 
 def step(theta, bound=None):
-    """The mean of the gradients at theta. If a bound is given, each gradient is clipped to it."""
+    """The mean of the gradients at theta. If a bound is given, each gradient is clipped to this bound."""
     gradients = [theta - x for x in RECORDS]
     if bound is not None:
         gradients = [max(-bound, min(bound, g)) for g in gradients]

@@ -103,7 +103,7 @@ def contraction(*, gamma: float, mu: float, beta: float) -> float:
 
     Returns
     -------
-    rho : float >= 0; below 1 if mu > 0 and gamma < 2 / beta, 1 if mu = 0 and gamma <= 2 / beta
+    rho : float >= 0. It is below 1 if mu > 0 and gamma < 2 / beta. It is 1 if mu = 0 and gamma <= 2 / beta
 
     Raises
     ------

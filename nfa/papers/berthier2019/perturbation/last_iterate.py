@@ -71,7 +71,7 @@ def weak_convexity(alpha: float, divergences, weights=None, *, c: float = 1.0) -
 
     Returns
     -------
-    divergence : nats; at least `softmax_average`, from which it follows
+    divergence : nats. This bound follows from `softmax_average` and is at least as large
 
     Raises
     ------
@@ -112,8 +112,9 @@ def rdp_shuffled_epoch(alpha, L: float, sigma: float, C: float, n: int, *, metho
     Parameters
     ----------
     alpha : order > 1, or an array of orders
-    L, sigma, C : as in `nfa.papers.berthier2019.perturbation.iteration.rdp_iteration`, with its conditions on the loss
-    n : integer >= 1, records and steps
+    L, sigma, C : as in `nfa.papers.berthier2019.perturbation.iteration.rdp_iteration`, with the same conditions on
+        the loss
+    n : integer >= 1, number of records and of steps
     method : "softmax", "mean" or "max"
 
     Returns

@@ -90,7 +90,7 @@ class Problem:
 
     @property
     def beta(self) -> float:
-        """Smoothness: the largest curvature of a record's loss. phi'' is at most 1/4 (logistic) or 1 (squares)."""
+        """Smoothness: the largest curvature of a record's loss, with phi'' <= 1/4 (logistic) or 1 (least squares)."""
         return self.lam + self.x_bound**2 * (0.25 if self.loss == "logistic" else 1.0)
 
     @property

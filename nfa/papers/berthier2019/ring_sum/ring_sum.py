@@ -98,8 +98,8 @@ def encode(values: np.ndarray, resolution: float, modulus: int) -> np.ndarray:
     """Real numbers as residues: the nearest multiples of the resolution. Negative multiples k become modulus + k.
 
     The function raises ValueError unless every value is finite and its multiple k lies in -m/2 < k < m/2. The multiple
-    of a sum must lie there too. Otherwise `decode` returns the sum modulo m. So choose m larger than 2 n max abs(value)
-    / resolution.
+    of a sum must lie in this range too. Otherwise `decode` returns the sum modulo m. So choose m larger than 2 n max
+    abs(value) / resolution.
 
     Source: [berthier2019:ring]
 

@@ -1,4 +1,4 @@
-"""What the outputs of a shuffled pass reveal about the next record.
+"""Beliefs about the next record of a shuffled pass, given the outputs so far.
 
 phi[j][k] is the density of output j, given the earlier outputs, if its step used record k. The functions compute
 exactly if the arguments are fractions, and with rounding if they are floats. Records and rows are numbered from 0.

@@ -105,7 +105,7 @@ def subsampled_nonuniform(orders, *, c: float, curve: Curve) -> np.ndarray:
 
 
 def printed_nonuniform(orders, *, c: float, curve: Curve) -> np.ndarray:
-    r"""Theorem 4.2 as printed, with its sum from j = 1: true but useless.
+    r"""Theorem 4.2 as printed, with its sum from j = 1. This bound is true but too large to be useful.
 
     .. math:: \frac{1}{\alpha - 1} \log \Big(1 + 4 c^2 \binom{\alpha}{2} (e^{\epsilon(2)} - 1)
               + 2 \sum_{j=1}^\alpha c^j \binom{\alpha}{j} e^{(j-1) \epsilon(j)} \Big)

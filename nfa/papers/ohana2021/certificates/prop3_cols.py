@@ -7,7 +7,7 @@ offset and clipped as in (9), derivatives are between γ^min and γ^max, and |B 
 N(0, σ² I) on B e.
 
 Counterexample: the first layer has one unit with derivative 1 and reads the inputs x below, offset and clipped. D' has
-another last record. (1/m) Σ (B e_i + g_i) h_i is normal with covariance (σ²/m²) Σ h_i h_iᵀ. For the claim about the
+a different last record. (1/m) Σ (B e_i + g_i) h_i is normal with covariance (σ²/m²) Σ h_i h_iᵀ. For the claim about the
 network, take LAYERS layers with at most as many columns as the first layer. Publishing the updates of the other layers
 can only reveal more.
 
