@@ -1,4 +1,4 @@
-"""The papers. Each has a folder with its statements, printed numbers, theory, tables, figures, audits and pictures.
+"""The papers. Each paper has a folder with statements, printed numbers, theory, tables, figures, audits and pictures.
 
 `from nfa.papers import reproduce; reproduce("ohana2021:table1")` reruns an item and compares the result with the paper.
 """

@@ -1,4 +1,4 @@
-"""The papers' experiments by id: `reproduce` reruns a table or figure, `find` returns the experiment that it runs."""
+"""The papers' experiments by id: `reproduce` reruns a table or figure, and `find` returns the experiment of an id."""
 
 import importlib
 import tomllib
@@ -75,7 +75,7 @@ def loaded(place: str, line: str) -> Any:
         module = importlib.import_module(name)
     except ModuleNotFoundError as absent:
         if not f"{name}.".startswith(f"{absent.name}."):
-            raise  # this module exists, but a library that it imports does not
+            raise  # the module `name` exists, but a library that it imports does not
         raise ValueError(f"{line}: there is no module {absent.name}") from absent
     except KeyError as absent:
         raise ValueError(f"{line}: {name} reads the field {absent}, which is missing") from absent

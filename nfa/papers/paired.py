@@ -52,7 +52,7 @@ class Difference:
 
     @property
     def short(self) -> str:
-        """The difference to a tenth of a point, for a picture."""
+        """The difference, rounded to a tenth of a point, for a picture."""
         mean, half = round(self.mean, 1), "" if self.half is None else f" ± {self.half:.1f}"
         return unbroken(f"{MINUS if mean < 0 else '+'}{abs(mean):.1f}{half}")
 

@@ -22,8 +22,10 @@ from nfa.rules.dp_ulr_sound import dp_ulr_sound
 
 SIGMA_0, C, Q, K = 4.0, 1.0, 0.2, 25
 OTHERS = 1000
-SLOPE = 0.5  # derivative of the others' loss: noise of std 0.7 hardly changes it, but noise of std 50 hides it
-LOUD = 1000.0  # the target's loss relative to that of the others
+# The other records have a loss with sin(SLOPE z). Noise of std 0.7 hardly changes its gradient, but noise of std 50
+# hides its gradient.
+SLOPE = 0.5
+LOUD = 1000.0  # the target's loss divided by the loss of another record at z = 0
 # Records (a, b) have the loss a + b sin(z / 2). The last record is only in D'.
 CROWD = np.array([(1.0, 0.9)] * OTHERS + [(LOUD, 0.0)])  # many records that move the bias together, and one large loss
 ALONE = np.array([(1.0, 100.0)])  # only one record, with a gradient norm far above C: the worst neighbours
@@ -58,14 +60,14 @@ with_public_noise = partial(dp_ulr_sound, sigma=SIGMA, sigma_0=SIGMA_0, C=C, K=K
 
 
 def unit() -> Net:
-    """One unit with the loss above and parameters 0. With inputs 0, it learns only its bias, which has Jacobian 1."""
+    """One unit with the loss `wave` and parameters 0. With inputs 0, it learns only its bias, which has Jacobian 1."""
     net = Net((1,), [(Dense(1),)], loss=wave, rng=np.random.default_rng(0))
     net.W[1][:], net.b[1][:] = 0, 0
     return net
 
 
 def bias(rule: Callable, net: Net, records: np.ndarray, world: int, rng: np.random.Generator) -> float:
-    """The bias of the sum, q N times the released bias, for one Poisson batch. The last record is only in world 1."""
+    """The bias of the sum, q N times the released bias, for one Poisson batch. World 0 lacks the last record."""
     y = records[np.flatnonzero(rng.random(len(records) - 1 + world) < Q)]
     _, db = rule(net, np.zeros((len(y), 1)), y, rng=rng)
     return Q * OTHERS * db[1].item()
@@ -74,15 +76,15 @@ def bias(rule: Callable, net: Net, records: np.ndarray, world: int, rng: np.rand
 def play_crowd(rule: Callable, settings: AuditOptions, *, trials: tuple[int, int], stream: int) -> GameResult:
     """A game on the record with the large loss.
 
-    Without this record, the sum is near 85. With it, the controller's noise hides the other records. The threshold is
-    half of 85.
+    Without this record, the sum is near 85. With this record, the controller's noise hides the other records. The
+    threshold is half of 85.
     """
     half = 0.5 * 0.9 * SLOPE * Q * OTHERS * math.exp(-((SLOPE * SIGMA) ** 2) / 2)
     return _play("the loud record", rule, CROWD, -half, -1, settings, trials, stream)
 
 
 def play_alone(settings: AuditOptions, *, trials: tuple[int, int], stream: int) -> GameResult:
-    """A game on the worst neighbours of the sound rule. Its threshold is the best one for 20,000 runs in each world."""
+    """A game on the worst neighbours of the sound rule, with the best threshold for 20,000 runs on D and on D'."""
     return _play("one record", with_public_noise, ALONE, 3.5, 1, settings, trials, stream)
 
 
@@ -101,7 +103,7 @@ def _play(name, rule, records, threshold, sign, settings, trials, stream) -> Gam
 
 
 def one_step(*, delta: float, q: float = Q, sigma_0: float = SIGMA_0) -> float:
-    r"""The exact epsilon of one sampled Gaussian step under add-remove: the larger of its two directions.
+    r"""The exact epsilon of one sampled Gaussian step under add-remove: the larger epsilon of the two directions.
 
     .. math:: \delta = \max\Big\{ H_{e^\epsilon}\big((1 - q) N(0, \sigma_0^2) + q N(1, \sigma_0^2) \,\|\,
               N(0, \sigma_0^2)\big), \; H_{e^\epsilon}(\cdot \,\|\, \cdot) \text{ exchanged} \Big\}

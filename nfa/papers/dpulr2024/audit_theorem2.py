@@ -19,7 +19,7 @@ from nfa.papers.dpulr2024.audit_worlds import SIGMA_0, C, Clipping, ExtraNoise, 
 from nfa.papers.dpulr2024.theorems import claimed_dp_ulr_epsilon
 
 NAME = "dpulr2024:thm2"
-TRIALS = 4_000_000  # runs of Audit 1 without the target; all other runs are slower, so their numbers are smaller
+TRIALS = 4_000_000  # runs of Audit 1 without the target; all other runs are slower, so we make fewer of them
 TAU, OTHER_TAUS = 0.7, (0.5, 0.65)  # thresholds of Audit 1
 OUTPUTS = (4, 8, 16, 32, 128)  # numbers of outputs in Audit 2; the paper's first layer has 128
 SHARES = (0.01, 0.1, 0.25, 0.5)
@@ -48,7 +48,7 @@ def game(
     batch: int,
     stream: int,
 ) -> GameResult:
-    """Play on one of the pairs, with at most ``most`` runs in the two worlds, or fewer if the settings ask for it."""
+    """Play on one pair of neighbours, with at most ``most`` runs on D and on D', or fewer if the settings say so."""
     return play(
         runs,
         lambda scores: scores,
@@ -68,7 +68,7 @@ def audit(settings: AuditOptions) -> Report:
 
     Source: [dpulr2024:thm2]
     """
-    with threadpool_limits(1):  # many small products, which more threads would slow down
+    with threadpool_limits(1):  # more threads would slow down the many small matrix products
         clipping, one, three = Clipping(), ExtraNoise(), Reading()
         first = game(
             "Audit 1", clipping, clipping.law, TAU, settings,
@@ -153,7 +153,7 @@ def _clipping(case: Clipping, first: GameResult, settings: AuditOptions) -> tupl
 
 
 def _small(settings: AuditOptions) -> tuple[Part, dict]:
-    """Runs of the rule itself compared with the shortcuts, with fewer parameters."""
+    """Runs of the rule itself, compared with the shortcuts of `Clipping.law`, with fewer parameters."""
     rng = Streams(settings.seed)("noise", 2)
     few = settings.at_most(400, 400)
     scores = {

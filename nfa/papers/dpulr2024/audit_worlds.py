@@ -4,8 +4,8 @@ There are three pairs of D and D' = D + one example, the target. Theorem 2 cover
 of 1/5, sigma_0 = 4, N_B at most q N, and Equation 8 with equality. In the second pair, the equation has no solution,
 and the paper's remedy takes its place. `rule` runs `nfa.rules.dp_ulr` itself on batches of
 `nfa.sampling.PoissonRejection`. In the first and third pair, `law` draws from the same law without the rule's loops.
-Both return scores. A high score favours D'. We compute the scores from the sum over the batch, which is N_B times the
-released direction.
+Both functions return scores. A high score favours D'. We compute the scores from the sum over the batch, which is N_B
+times the released direction. [h; 1] is the input of a layer with an additional 1 for the bias.
 """
 
 import math
@@ -94,7 +94,7 @@ class Clipping:
         return along * np.minimum(1, C / np.sqrt(along**2 + rest2))
 
     def rule(self, world: int, rng: np.random.Generator, n: int) -> np.ndarray:
-        """The same scores from n runs of the rule."""
+        """The scores of `law`, from n runs of the rule itself."""
         x, y = np.zeros((self.N + world, self.d - 1)), np.tile([1.0, 0.0], (self.N + world, 1))
         if world:
             x[-1, 0], y[-1] = self.R, (1.0, 1.0)
@@ -115,7 +115,7 @@ class Clipping:
         return float(chance @ np.exp(-(tau**2) * self.d / (2 * size * C**2)) / chance.sum())
 
     def multiplier(self, G: float, rng: np.random.Generator, n: int = 100_000) -> float:
-        """Std of the others' sum over the shift from a target with a gradient of norm G, as K goes to infinity.
+        """Std of the others' sum divided by the shift from a target with a gradient of norm G, as K goes to infinity.
 
         The batch has N_B others. The noise of the target's estimate then equals the noise of each other estimate. We
         estimate the mean of the target's clipped estimate from n pairs of samples g and -g.
@@ -162,7 +162,7 @@ class ExtraNoise:
         return np.array([-np.linalg.norm(G @ seen) for G in released(net, x, y, **how)])
 
     def epsilon(self, *, delta: float, share: float = 0.0) -> float:
-        r"""Lower bound on epsilon in closed form, from the best norm as a threshold for "target".
+        r"""Lower bound on epsilon in closed form, for the norm that is the best threshold for the answer "target".
 
         .. math:: \log \frac{q' - \delta}{F_{\chi^2_m}(1 / \sigma_0^2)}
 
@@ -202,7 +202,7 @@ class Reading:
     Parameters
     ----------
     d : int >= 2, number of weights and bias
-    ratio : float > 0, the target's loss over that of another example
+    ratio : float > 0, the target's loss divided by the loss of another example
     N, N_B : ints
     """
 
@@ -225,7 +225,7 @@ class Reading:
         return scores
 
     def rule(self, world: int, rng: np.random.Generator, n: int) -> np.ndarray:
-        """The same scores from n runs of the rule, with K = 1."""
+        """The scores of `law`, from n runs of the rule itself with K = 1."""
         x, y = np.zeros((self.N + world, self.d - 1)), np.tile([1.0, 0.0], (self.N + world, 1))
         if world:
             y[-1, 0] = self.ratio
@@ -234,7 +234,13 @@ class Reading:
 
 
 def accepted(world: int, rng: np.random.Generator, n: int, *, N: int, N_B: int) -> tuple[np.ndarray, np.ndarray]:
-    """The number of the N others in each of n accepted batches, and whether the target is in it: (n,) ints, bools."""
+    """For each of n accepted batches, the number of other examples, and whether the batch has the target.
+
+    Returns
+    -------
+    others : (n,) array of ints, the numbers of examples other than the target
+    there : (n,) array of bools, whether the target is in the batch
+    """
     others, there = np.empty(n, int), np.zeros(n, bool)
     todo = np.arange(n)
     while len(todo):

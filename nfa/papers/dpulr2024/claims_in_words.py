@@ -7,7 +7,7 @@ from nfa.experiments.report import markdown_table
 from nfa.papers.dpulr2024.runs import METHODS, PRIVATE_AS_PRINTED, TOML
 from nfa.papers.paired import BySeed, Difference, brief, by_seed, intervals, paired
 
-BASE = "DP-SGD"  # the rule with which the others are compared
+BASE = "DP-SGD"  # the rule with which we compare the other rules
 RULES = {PRIVATE_AS_PRINTED: "DP-ULR as printed", "corrected DP-ULR": "corrected DP-ULR"}
 SAID = {
     "table1": '"DP-ULR outperforms DP-SGD with the large batch, underperforms with the small batch"',
@@ -24,7 +24,7 @@ PLACE = ("batch", "model", "reading", "sigma_0")
 
 
 def accuracies(runs: Trained) -> dict[Place, dict[str, BySeed]]:
-    """The final accuracies in percent, by place and rule. ULR has no noise, so its accuracy is at every sigma_0."""
+    """The final accuracies in percent, by place and rule. ULR has no noise, so all sigma_0 share its accuracy."""
     found: dict[Place, dict[str, BySeed]] = {}
     plain: dict[Place, BySeed] = {}
     for (*place, rule), accuracy in by_seed(runs, (*PLACE, "rule")).items():
@@ -36,7 +36,7 @@ def accuracies(runs: Trained) -> dict[Place, dict[str, BySeed]]:
 
 
 def leads(runs: Trained, rule: str, over: str = BASE) -> dict[Place, Difference]:
-    """Points by which a rule is more accurate than another with the same batch size, reading and sigma_0.
+    """Points by which a rule is more accurate than another rule with the same batch size, reading and sigma_0.
 
     Source: [dpulr2024:table1] [dpulr2024:tableC1]
     """
@@ -59,7 +59,7 @@ def later(runs: Trained) -> dict[tuple[str, ...], Difference]:
 
 
 def beside_dp_sgd(runs: Trained, first: str) -> list[str]:
-    """The accuracies of every place with a form of DP-ULR, and the differences to DP-SGD, as lines of Markdown.
+    """The accuracies in every setting with a form of DP-ULR, and the differences to DP-SGD, as lines of Markdown.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ from nfa.papers.dpulr2024.theorems import impairment_ratio
 
 _FIG2 = tomllib.loads(files("nfa.papers.dpulr2024").joinpath("numbers.toml").read_text(encoding="utf-8"))["fig2"]
 CLAIMED = _FIG2["claimed"]
-MLP = ("4/3750", "1/300", "1/120")  # rates of batches of 64, 200 and 500 of 60,000
+MLP = ("4/3750", "1/300", "1/120")  # rates of batches of 64, 200 and 500 of 60,000 records
 DRAWN = {"1/120": 100_000, "1/10": 100_000, "1/5": 100_000}  # rates in the picture, each with its largest N
 
 
@@ -48,7 +48,7 @@ def largest_threshold(rate: str, N: int) -> int:
 
 
 def row(rate: str, N: int, N_B: int) -> dict[str, Any]:
-    """One value, compared with the text: the ratio is below 10^-3 if N >= 1,000 and N_B is slightly less than q N."""
+    """A value and the text's claim: the ratio is below 10^-3 if N >= 1,000 and N_B is slightly less than q N."""
     mean = Fraction(rate) * N
     ours, share = ratio(rate, N, N_B), float(N_B / mean)
     if N_B >= mean:
@@ -79,7 +79,7 @@ def falling(share: float) -> bool:
 
 
 def fig2_rows() -> list[dict[str, Any]]:
-    """A row for every rate, size and share of q N in order, including the independently computed values."""
+    """A row for every rate, size and share of q N in order, and for the values that we also computed independently."""
     places = {(rate, N, N_B) for rate, N, N_B, _ in _FIG2["vectors"]}
     for rate in _FIG2["rates"]:
         for N in _FIG2["sizes"]:
@@ -90,7 +90,7 @@ def fig2_rows() -> list[dict[str, Any]]:
 
 
 def judged(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows that the text covers."""
+    """The rows that the claim of the text covers."""
     return [row for row in rows if not row["verdict"].startswith("not comparable")]
 
 

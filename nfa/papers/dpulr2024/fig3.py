@@ -1,8 +1,8 @@
 """Figure 3 of "Forward Learning with Differential Privacy" (2024): accuracy and epsilon over the epochs.
 
 The runs are runs of Table 1. The paper computes the epsilon of DP-ULR by its Theorem 2, and the epsilon of DP-SGD by a
-closed form. We also compute the epsilons of other accountants for the same settings. Settings and readings are in
-numbers.toml.
+closed form. We also compute the epsilons of other accountants for the same settings. The file numbers.toml has the
+settings and the readings, our choices where the paper leaves a setting open.
 """
 
 import math
@@ -48,7 +48,7 @@ def steps(batch: int, epochs: int) -> int:
 
 
 def theorem_2(share: float, batch: int, sigma_0: float, epochs: int) -> float | None:
-    """The epsilon of Theorem 2 for an N_B that is a share of q N; None for sigma_0 < 4, which it does not cover."""
+    """The epsilon of Theorem 2 for an N_B that is a share of q N; None for sigma_0 < 4, which is not covered."""
     if sigma_0 < _TABLE1["covered"]:
         return None
     drawn = {"T": steps(batch, epochs), "q": batch / N, "N_B": round(share * batch), "N_bar": N}
@@ -56,7 +56,7 @@ def theorem_2(share: float, batch: int, sigma_0: float, epochs: int) -> float | 
 
 
 def claimed_closed_form(batch: int, sigma_0: float, epochs: int) -> float:
-    r"""The closed form 2 T q^2 alpha / sigma_0^2 at the best of all orders, including orders at which it is false.
+    r"""Epsilon from 2 T q^2 alpha / sigma_0^2 at the best of all orders, including orders at which this bound is false.
 
     .. math:: \gamma T + 2 \sqrt{\gamma T \ln(1 / \delta)}, \qquad \gamma = 2 q^2 / \sigma_0^2
 
@@ -91,7 +91,7 @@ def renyi(batch: int, sigma_0: float, epochs: int) -> float:
 
 
 def exact(batch: int, sigma_0: float, epochs: int) -> float | None:
-    """The same epsilon, nearly exact and rounded up, from a sum of privacy losses; None if it is not tabulated."""
+    """The nearly exact epsilon of these steps, rounded up, from a sum of privacy losses; None if not tabulated."""
     if epochs not in _FIG3["epochs_exact"]:
         return None
     return _FIG3["exact"][str(batch)][SIGMA_0.index(f"{sigma_0:g}")][_FIG3["epochs_exact"].index(epochs)]
@@ -115,7 +115,7 @@ ACCOUNTANTS: dict[str, Callable[[int, float, int], float | None]] = {
 def epsilons(batch: int, sigma_0: str, epochs: int = EPOCHS) -> dict[str, float | None]:
     """Epsilon at delta = 1e-5 by each of `ACCOUNTANTS` for Gaussian steps with multiplier sigma_0.
 
-    An accountant that does not cover the steps has None.
+    The value is None if the accountant does not cover the steps.
 
     Source: [dpulr2024:fig3]
     """

@@ -1,4 +1,4 @@
-"""Pictures of learning by forward passes: the effect of rejection on a bound, and accuracies. Drawn only to files."""
+"""Pictures of learning by forward passes, as PNG files: the effect of rejection on a bound, and accuracies."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -15,7 +15,7 @@ CLAIM, MEAN = "#D55E00", "black"
 
 
 def ratio_figure(path: Path, grids: dict[str, tuple], lines: dict[str, list[tuple[int, int]]]) -> None:
-    """Draw contours of the ratio over N and N_B, and over N and N_B / (q N), with a column for each rate, to a PNG.
+    """Draw to a PNG file contours of the ratio for N and N_B, and for N and N_B / (q N), with a column for each rate.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def dots_figure(
     title: str,
     caption: Sequence[str],
 ) -> None:
-    """Draw accuracy over one entry of the rows to a PNG: our values as dots, the paper's as hollow diamonds.
+    """Draw to a PNG file the accuracy by sigma_0 or model: our values as dots, the paper's as hollow diamonds.
 
     There is a panel for each batch size.
 
@@ -84,7 +84,7 @@ def dots_figure(
     runs : list of (Cell, record), the runs of the rows
     by : "sigma_0" or "model"
     places : every value of this entry in the paper, in order
-    below, title : text below the axes and above the figure
+    below, title : text below the axes, and title above the figure
     caption : sentences below the figure
     """
     batches = list(dict.fromkeys(row["batch"] for row in rows))
@@ -140,7 +140,7 @@ def dynamics_figure(
     title: str,
     caption: Sequence[str],
 ) -> None:
-    """Draw accuracy over the epochs, and epsilon by every accountant below, with a column for each sigma_0, to a PNG.
+    """Draw to a PNG file the accuracy by epoch, and below it epsilon by accountant, with a column for each sigma_0.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ def dynamics_figure(
 
 
 def setting_figure(path: Path, runs: Trained, *, title: str, data: str, caption: Sequence[str]) -> None:
-    """Draw the accuracy of every method over the epochs, with a panel for each batch size, to a PNG file.
+    """Draw to a PNG file the accuracy of every method by epoch, with a panel for each batch size.
 
     Parameters
     ----------

@@ -1,6 +1,7 @@
 """Training runs of "Forward Learning with Differential Privacy" (2024): the common part of its tables and figures.
 
-Settings, readings and the printed numbers are in numbers.toml.
+The file numbers.toml has the settings, the readings and the printed numbers. A reading is our choice where the paper
+leaves a setting open.
 """
 
 import tomllib
@@ -18,15 +19,15 @@ PRIVATE_AS_PRINTED = "DP-ULR printed"  # its guarantee fails
 
 
 def readings(item: str) -> dict[str, dict[str, Any]]:
-    """The readings of "table1", "tableC1" or "fig4" by name. The first is the reading of all methods."""
+    """The readings of "table1", "tableC1" or "fig4" by name. All methods are run in the first reading."""
     return {reading["name"]: reading for reading in TOML[item]["reading"]}
 
 
 def cells(item: str, scale: str, seeds: list[int], runs: Sequence[dict[str, Any]] | None = None) -> list[Cell]:
     """The runs of an item at a scale: every reading, batch size, method, sigma_0 and seed.
 
-    ULR has no noise, so it has no sigma_0. If the scale has "beyond_first_seed", seeds after the first one have only
-    the runs with these values.
+    ULR has no noise, so it has no sigma_0. If the scale has the entry "beyond_first_seed", only the runs with the
+    values in this entry are repeated with the seeds after the first seed.
 
     Parameters
     ----------
@@ -66,7 +67,7 @@ def settings(
     sigma_0 : as in the paper; "none" for ULR
     reading : one of `readings`
     scale : "demo", "small" or "paper"
-    seed : int >= 0; runs with the same seed share initialisation, and also batches if both sample in the same way
+    seed : int >= 0; runs with the same seed share initialisation. Runs with the same sampling also share batches
     model : "small", "medium" or "large" in Table C1
     """
     method, chosen, every = TOML["method"][rule], TOML[item]["scale"][scale], readings(item)
@@ -113,7 +114,7 @@ def not_comparable(item: str, run: Settings, record: dict[str, Any]) -> str:
 
 
 def main_reading(runs: Trained, first: str) -> tuple[str, Trained]:
-    """The reading that a picture shows, and its runs. It is the first reading, or another if the first was not run."""
+    """The reading that a picture shows, and its runs: the first reading or, if it was not run, another reading."""
     reading = min((cell.key["reading"] for cell, _ in runs), key=lambda name: name != first)
     return reading, [(cell, record) for cell, record in runs if cell.key["reading"] == reading]
 

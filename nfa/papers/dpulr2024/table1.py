@@ -1,6 +1,7 @@
 """Table 1 of "Forward Learning with Differential Privacy" (2024): ULR, DP-ULR as printed and corrected, and DP-SGD.
 
-Settings, readings and the printed numbers are in numbers.toml.
+The file numbers.toml has the settings, the readings and the printed numbers. A reading is our choice where the paper
+leaves a setting open.
 """
 
 import statistics
@@ -129,9 +130,7 @@ def best_less_last(record: Mapping[str, Any]) -> float:
 def best_of_dp_sgd(runs: Trained) -> list[str]:
     """The accuracy of DP-SGD at the last and the best epoch next to the printed accuracy, as Markdown.
 
-    The printed accuracy may be from either epoch.
-
-    Runs that are shorter than the paper's are omitted.
+    The printed accuracy may be from either epoch. Runs with fewer epochs than the paper's runs are omitted.
 
     Source: [dpulr2024:exp-select]
     """

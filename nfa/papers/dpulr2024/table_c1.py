@@ -1,6 +1,7 @@
 """Table C1 of "Forward Learning with Differential Privacy" (2024): three sizes of the MLP at sigma_0 = 8.
 
-Settings, readings and the printed numbers are in numbers.toml.
+The file numbers.toml has the settings, the readings and the printed numbers. A reading is our choice where the paper
+leaves a setting open.
 """
 
 import math

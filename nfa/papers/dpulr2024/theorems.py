@@ -15,7 +15,7 @@ from scipy import optimize, special, stats
 from nfa import require
 from nfa.privacy.divergences import LogDensity, check_order
 
-Law = tuple[np.ndarray, np.ndarray]  # means and their probabilities, for a mixture of Gaussians with one variance
+Law = tuple[np.ndarray, np.ndarray]  # means and their probabilities, for a mixture of Gaussians with equal variances
 
 
 def impairment(*, q: float, N_B: int, N_bar: int) -> float:
@@ -98,7 +98,8 @@ def largest_order(*, q: float, sigma: float) -> float:
 
     Notes
     -----
-    A decreases in alpha, so the conditions are implicit. Both hold from just above 1 up to the returned order.
+    A depends on alpha, so the conditions on alpha are implicit. Both conditions hold from just above 1 up to the
+    returned order.
     """
     _check_theorem(q, sigma)
 
@@ -172,8 +173,8 @@ def claimed_dp_ulr_renyi(*, alpha: float, T: int, q: float, sigma_0: float, N_B:
     Notes
     -----
     The claim is false for Algorithm 1 as printed, for two reasons. The controller bounds the covariance of the
-    estimates before the clip. It also reads the batch that it protects. `nfa audit dpulr2024:thm2` shows both faults.
-    No accountant calls this function.
+    estimates before the clip. The controller also reads the batch that it protects. `nfa audit dpulr2024:thm2` shows
+    both faults. No accountant calls this function.
     """
     require.integer(1, steps=T)
     return T * rejection_renyi(alpha=alpha, q=q, sigma=sigma_0, N_B=N_B, N_bar=N_bar)

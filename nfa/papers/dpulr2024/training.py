@@ -1,4 +1,4 @@
-"""The training accuracy that Table 1 and Table C1 print next to the validation accuracy: the paper's and ours.
+"""The training accuracy that Table 1 and Table C1 print next to the validation accuracy: the paper's values and ours.
 
 The paper does not state how it measures training accuracy. We measure the network without noise on all training
 examples, at the end of a run and after epochs 1, 2, 4, 8, ... (`nfa.experiments.run`).

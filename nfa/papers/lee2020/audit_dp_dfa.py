@@ -33,7 +33,7 @@ RELEASE: dict[str, Any] = {"adjacency": "replace-one", "sampling": "none", "samp
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Case:
-    """A network, two batches that differ in their first record's label, and the rule that runs on them.
+    """A network, two batches (worlds 0 and 1) that differ in their first record's label, and a rule that runs on them.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class Case:
     other : (n_L,) array, the first label in world 1
     settings : settings of the rule except sigma
     printed : float, the overall sensitivity by the printed formula; None if the paper prints no formula
-    multiplier : float, sigma over the printed sensitivity, or over the corrected sensitivity if `printed` is None
+    multiplier : float, sigma divided by the printed sensitivity, or by the corrected sensitivity if `printed` is None
     fewer : int, the factor by which the number of trials is reduced
     rule, mechanism : functions, as in `nfa.rules.dp_dfa`
     """
@@ -143,7 +143,7 @@ def cases() -> list[Case]:
 
 
 def play_case(case: Case, settings: AuditOptions, stream: int = 1) -> GameSummary:
-    """Play on one case, with the noise stream of this number."""
+    """Play the game on one case. `stream` is the number of the noise stream."""
     claims = {} if case.printed is None else {"printed": _spent(case.printed, case.sigma, settings.delta)}
     return measure_pair(
         case.name,
@@ -157,9 +157,9 @@ def play_case(case: Case, settings: AuditOptions, stream: int = 1) -> GameSummar
 
 
 def audit(settings: AuditOptions) -> Report:
-    """All cases. The headline is the printed formula on the counterexample."""
+    """Audit all cases. The headline is the result for the printed formula on the counterexample."""
     played = cases()
-    with threadpool_limits(1):  # many small products, which more threads would slow down
+    with threadpool_limits(1):  # more threads would slow down the many small matrix products
         summaries = [play_case(case, settings, stream) for stream, case in enumerate(played, start=1)]
     first = summaries[0]
     assert first.lower_bound is not None

@@ -40,7 +40,7 @@ def accuracies(runs: Trained) -> Accuracies:
 def gains(
     found: Accuracies, rule: str = "DP-DFA", reading: str = SOUND, against: str | None = None, over: str = "DP-BP"
 ) -> dict[str, Difference]:
-    """Points by which a rule is more accurate than another rule at each sigma, without the runs with clips alone.
+    """Points by which a rule is more accurate than another rule at each sigma above 0.
 
     Source: [lee2020:claim-gain] [lee2020:claim-hybrid] [lee2020:claim-fc]
 
@@ -48,7 +48,7 @@ def gains(
     ----------
     found : accuracies on one data set
     rule, reading : the rule and its reading
-    against, over : reading and rule with which we compare; a reading None means the same reading
+    against, over : reading and rule with which we compare; if against is None, we use `reading`
 
     Examples
     --------
@@ -63,7 +63,7 @@ def gains(
 
 
 def clip_losses(found: Accuracies) -> dict[tuple[str, str], Difference]:
-    """Points lost by clipping alone, at sigma = 0: BP without privacy minus each rule and reading with such runs.
+    """Points lost by clipping alone: BP without privacy minus each rule and reading that was run at sigma = 0.
 
     Source: [lee2020:claim-clip-bias] [lee2020:claim-conv]
 
@@ -78,7 +78,7 @@ def clip_losses(found: Accuracies) -> dict[tuple[str, str], Difference]:
 
 
 def cost_of_privacy(found: Accuracies, rule: str = "DP-BP") -> dict[str, Difference]:
-    """Points by which a rule is less accurate than the network without privacy at each sigma, without clips alone.
+    """Points by which a rule is less accurate than the network without privacy at each sigma above 0.
 
     Source: [lee2020:claim-gap]
 
@@ -169,7 +169,7 @@ def _weight(figure: str, runs: Trained) -> list[str]:
 
 
 def _cost(found: Accuracies) -> list[str]:
-    """The loss of accuracy of DP-BP from privacy, at every noise."""
+    """The loss of accuracy of DP-BP from privacy, at every sigma above 0."""
     if not (lost := cost_of_privacy(found)):
         return []
     seen = sum(one.above(0) for one in lost.values())
@@ -205,7 +205,7 @@ def _gain(found: Accuracies, whole: bool) -> list[str]:
 
 
 def _hybrid(found: Accuracies, whole: bool) -> list[str]:
-    """The hybrid compared with both other rules, and the noises at which the hybrid stays at chance."""
+    """The hybrid compared with DP-BP and DP-DFA, and the values of sigma at which the hybrid stays at chance."""
     over_bp, over_dfa = gains(found, rule="hybrid"), gains(found, rule="hybrid", over="DP-DFA")
     if not over_bp:
         return []
@@ -219,7 +219,7 @@ def _hybrid(found: Accuracies, whole: bool) -> list[str]:
 
 
 def _idle(found: Accuracies, rule: str, compared: Mapping[str, Difference], whole: bool) -> str:
-    """A sentence on the noises at which a rule stays at chance, and on the meaning of this result."""
+    """A sentence on the values of sigma at which a rule stays at chance, and on the meaning of this result."""
     idle = [s for s in compared if statistics.fmean(found[rule, s, SOUND].values()) < CHANCE]
     says = (
         "all the steps of the paper are not enough for this rule here"

@@ -1,6 +1,7 @@
 """The experiments of Lee & Kifer (2020), Section 5. The paper's numbers and settings are in numbers.toml.
 
-`EPSILONS` recomputes the 24 epsilons in the captions of Figures 2 and 4 under each reading of the text.
+`EPSILONS` recomputes the 24 epsilons in the captions of Figures 2 and 4 under each reading of the text. A reading is a
+possible meaning of the text.
 """
 
 import math
@@ -28,7 +29,7 @@ READINGS: dict[str, dict[str, Any]] = {reading["name"]: reading for reading in _
 NEAREST = next(iter(READINGS))
 DELTA = _EPSILONS["delta"]
 DECIMALS = 8  # decimals in the rows; the table prints four
-TIGHT_DECIMALS = 4  # Fourier transforms on two processors differ from about the seventh digit on
+TIGHT_DECIMALS = 4  # on two processors, Fourier transforms may differ from about the seventh digit on
 ORDERS = np.arange(_EPSILONS["orders"][0], _EPSILONS["orders"][1] + 1)
 
 # Number of steps in an epoch of n records with batches of m
@@ -91,9 +92,9 @@ def epsilons(
 
 
 def tight(caption: Mapping[str, Any], n: int) -> list[float]:
-    """A nearly exact epsilon for each value of a caption, by composed privacy losses of the same training.
+    """A nearly exact epsilon for each value of a caption, by composed privacy losses under the reading `NEAREST`.
 
-    The reading is the nearest one. Each value is at least the true epsilon, and exceeds it by at most 0.2 %.
+    Each value is at least the true epsilon, and exceeds the true epsilon by at most 0.2 %.
     """
     step = release(caption, READINGS[NEAREST], n)
     steps = [n // _TOML["network"][caption["net"]]["batch"] * epochs for epochs in caption["epochs"]]
@@ -126,7 +127,7 @@ def agreement(rows: list[dict[str, Any]], column: str) -> tuple[int, int, float]
     """The agreement of the printed values with a column.
 
     The first number counts the printed values that equal the column truncated to two decimals. The second number counts
-    those that equal the rounded column. The third number is the largest relative error.
+    the printed values that equal the rounded column. The third number is the largest relative error.
 
     Source: [lee2020:fig2] [lee2020:fig4]
 
@@ -177,7 +178,7 @@ def epsilon_summary(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def epsilon_notes(rows: list[dict[str, Any]]) -> list[str]:
-    """Explanations of the table and the picture, the readings with their matches, and checks, as lines of Markdown."""
+    """Explanations of the table and the picture, the agreement of each reading, and checks, as lines of Markdown."""
     table = []
     for data in DATA:
         for name, reading in READINGS.items():

@@ -1,7 +1,7 @@
 """Figures 2 to 4 of Lee & Kifer (2020), Section 5: DP-BP, DP-DFA, the hybrid, and the network without privacy.
 
-Settings and readings are in numbers.toml. The paper prints no accuracies, so
-`nfa.papers.lee2020.claims_in_words` compares the runs with the sentences of its text.
+The file numbers.toml has the settings and the readings, our choices where the paper leaves a setting open. The paper
+prints no accuracies, so `nfa.papers.lee2020.claims_in_words` compares the runs with the sentences of the paper's text.
 """
 
 import math
@@ -31,9 +31,7 @@ SOUND = next(iter(READINGS))
 SENSITIVITY = {net: _TOML["network"][net]["sensitivity"] for net in ("CNN", "FC")}  # S
 TRANSCRIPTION = _FIGURES["transcription"]
 RULES = {"BP": "bp", "DP-BP": "dp_sgd", "DP-DFA": "dp_dfa", "hybrid": "dp_hybrid"}  # method: rule
-DIGITS = (
-    6  # of a threshold. Rounding down gives the same settings on machines with other last bits, and never exceeds S
-)
+DIGITS = 6  # significant digits of a threshold; we round down, so that S is not exceeded, on every machine
 NOT_PRINTED = "the accuracies in the figure are not printed"
 
 
@@ -128,7 +126,7 @@ def bounds(
     beta: float = _FIGURES["setting"]["feedback_scale"],
     **top: Any,
 ) -> list[LayerBound]:
-    """Bounds on the effect of one record on each layer by DFA. They depend only on shapes, gamma, beta and the top.
+    """Bounds on the effect of one record on each layer in DFA, which depend only on shapes, gamma, beta and the top.
 
     Parameters
     ----------
@@ -159,7 +157,7 @@ def rounded_down(value: float) -> float:
 def not_comparable(figure: str, settings: Settings, record: dict[str, Any]) -> str:
     """The reasons why the accuracy of a run cannot be compared with the figure.
 
-    The first reason is that the figure prints no accuracy. Other differences follow.
+    The first reason is that the figure prints no accuracy. The other reasons are differences from the paper.
     """
     return "; ".join([NOT_PRINTED, *differs(figure, settings, record)])
 
@@ -173,7 +171,7 @@ def printed_epsilons(figure: str) -> dict[str, dict[int, float]]:
 def extra_columns(figure: str, runs: Trained) -> dict[str, str]:
     """Additional columns of a row: the proved epsilon, and "data" if the images are not the published ones.
 
-    "data" then has the name and the number of images. It replaces the name of the data set if the rows have a name.
+    "data" then has the name and the number of images. This text replaces the entry "data" of rows that have one.
     """
     (*_, only) = _TOML[figure]["data"]
     cell, record = runs[0]

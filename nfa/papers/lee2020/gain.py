@@ -1,7 +1,7 @@
 """Which choices make DP-DFA more accurate than DP-BP (Lee & Kifer 2020, abstract: "often by 10-20%") in Figure 4?
 
-Each reading changes one setting, which the paper states or leaves open. gain.toml lists the readings. We rank them by
-the accuracy on images held out of the training set, and report the accuracy on the test set.
+Each reading changes one setting, which the paper states or leaves open. The file gain.toml lists the readings. We rank
+the readings by the accuracy on images held out of the training set, and report the accuracy on the test set.
 """
 
 import math
@@ -76,7 +76,7 @@ def settings(method: str, *, sigma: str, reading: str, scale: str, seed: int) ->
 
 
 def threshold(run: Settings, *, tau_e: float, reading: dict[str, Any]) -> dict[str, float]:
-    """tau_e and tau_h for a run of DP-DFA. tau_h gives the sensitivity S of the reading by the reading's formula.
+    """tau_e and tau_h for a run of DP-DFA. With this tau_h, the reading's formula gives the reading's sensitivity S.
 
     Source: [lee2020:claim-gain]
 
@@ -122,7 +122,7 @@ def gains(rows: Rows) -> Rows:
     -------
     rows : each with reading, and a dict for each sigma. gain is the gain on the held-out images in points, and relative
         is this gain in percent of DP-BP's accuracy. DP-BP and DP-DFA are the accuracies on the test set. epsilons are
-        the epsilons of the two rules. fair is true if DP-DFA's epsilon is at most DP-BP's
+        the epsilons of the two rules. fair is true if DP-DFA's epsilon is at most DP-BP's epsilon
 
     Notes
     -----
@@ -155,7 +155,7 @@ def gains(rows: Rows) -> Rows:
                 DP_BP: bp["ours"],
                 DP_DFA: dfa["ours"],
                 "epsilons": (bp["epsilon"], dfa["epsilon"]),
-                "fair": _spent(dfa) <= _spent(bp) + 0.01,  # 0.01, because both are rounded up
+                "fair": _spent(dfa) <= _spent(bp) + 0.01,  # 0.01, because both epsilons are rounded up
             }
         if by_sigma:
             found.append({"reading": reading, **by_sigma})
@@ -167,7 +167,7 @@ def _spent(row: dict[str, Any]) -> float:
 
 
 def notes(rows: Rows) -> list[str]:
-    """The readings by their gain, and sentences on the readings that match the abstract, as lines of Markdown."""
+    """A table of the readings, sorted by gain, and sentences on the readings that match the abstract, as Markdown."""
     found = gains(rows)
     if not found:
         return []
@@ -237,7 +237,7 @@ def _in_words(found: Rows, sigmas: list[str]) -> list[str]:
 def not_comparable(settings: Settings, record: dict[str, Any]) -> str:
     """The reasons why the accuracy of a run cannot be compared with the figure.
 
-    The first reason is that the figure prints no accuracy. Other differences follow.
+    The first reason is that the figure prints no accuracy. The other reasons are differences from the paper.
     """
     return figures.not_comparable("fig4", settings, record)
 

@@ -54,7 +54,7 @@ def private_figure(
     printed: Mapping[str, Mapping[int, float]],
     caption: Sequence[str],
 ) -> None:
-    """Draw test accuracy over the epochs to a PNG: a panel per data set and noise, a line per method.
+    """Draw to a PNG file the test accuracy by epoch: a panel for each data set and sigma, a line for each method.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def _epsilons(axes, own: list[tuple[dict[str, str], dict[str, Any]]], delta: flo
     steps_per_epoch = longest["steps"] // last
     epochs = _ticks(last, list(printed))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", OrderAtGridEnd)  # the record already has this warning
+        warnings.simplefilter("ignore", OrderAtGridEnd)  # the record of the run already has this warning
         spent = [
             epsilon([(mechanism, epoch * steps_per_epoch)], delta=delta, conversion="mironov2017").epsilon
             for epoch in epochs
@@ -182,7 +182,7 @@ def _ticks(last: int, printed: Sequence[int]) -> list[int]:
 
 
 def epsilon_figure(path: Path, by_epochs: dict[str, list], orders, by_order: list) -> None:
-    """Draw printed and recomputed epsilons over the epochs, and epsilon over the Renyi order, to a PNG file.
+    """Draw to a PNG file printed and recomputed epsilons by epoch, and epsilon as a function of the Renyi order.
 
     Parameters
     ----------
@@ -241,12 +241,12 @@ DEPTHS = {2: "--", 3: "-", 5: ":"}
 
 
 def sensitivity_figure(path: Path, curves: dict[str, tuple], ratios: dict[str, list], products, attained: dict) -> None:
-    """Draw the change from one label over a bias, the depth and gamma beta, with both formulas, to a PNG file.
+    """Draw to a PNG file the change from one label by bias, depth and gamma beta, and the printed and corrected bounds.
 
     Parameters
     ----------
     path : file to write
-    curves : {units: (biases, distances, printed sensitivity, corrected sensitivity)}, two of them
+    curves : {units: (biases, distances, printed sensitivity, corrected sensitivity)}, two entries
     ratios : {activation: list of (L, corrected / printed, attained / printed)}
     products : (k,) array of gamma beta
     attained : {L: (k,) array, attained / printed}
@@ -301,9 +301,9 @@ def sensitivity_figure(path: Path, curves: dict[str, tuple], ratios: dict[str, l
 
 
 def gain_figure(path: Path, gains: Rows, runs: Trained, band: tuple[float, float]) -> None:
-    """Draw a line per reading, the largest gain at the top, with a dot per noise, to a PNG file.
+    """Draw to a PNG file a line for each reading, the largest gain at the top, with a dot for each sigma.
 
-    A dot is hollow if the proved epsilon of DP-DFA is larger than that of DP-BP.
+    A dot is hollow if the proved epsilon of DP-DFA is larger than the proved epsilon of DP-BP.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ def of_data(figure: str, runs: Trained) -> dict[str, Trained]:
 
 
 def differs(figure: str, settings: Settings, record: Mapping[str, Any]) -> list[str]:
-    """The differences between a run's images and planned epochs and those of the paper, each as text."""
+    """The differences between a run and the paper in the images and the planned epochs, each as text."""
     fig, data = _TOML[figure], record["data"]
     why = []
     if settings.dataset not in [entry["dataset"] for entry in fig["data"].values()]:

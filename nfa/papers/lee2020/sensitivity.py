@@ -1,7 +1,7 @@
 """The overall sensitivity of Lee & Kifer (2020), Section 4.2: as printed, as corrected, and as the rule attains it.
 
-A row is for two neighbours, which are one record with two labels. It has the distance between their directions by
-DP-DFA without noise. `SENSITIVITY` is the experiment lee2020:sens-total.
+Each row of the table is about two neighbours: one record with two different labels. The row has the distance between
+the two directions of DP-DFA without noise. `SENSITIVITY` is the experiment lee2020:sens-total.
 """
 
 import math
@@ -40,10 +40,11 @@ HIDDEN: dict[str, tuple[Activation, int, float]] = {
 
 
 def two_labels(L: int, n: int, phi: Activation, z: float, beta: float = BETA) -> tuple[Net, list]:
-    """A network and its feedback for one record of norm 1. The label decides the sign of every layer's term.
+    """A network and its feedback for one record of norm 1. The label determines the sign of every layer's term.
 
     All weights are 0, hidden units have the pre-activation z, and y_hat = (1/2, 1/2). So the two labels have the errors
-    (-1, 1) / 2 and (1, -1) / 2. B[l] = beta u (1, -1) / sqrt(2) maps them to all n units equally, with their full norm.
+    (-1, 1) / 2 and (1, -1) / 2. B[l] = beta u (1, -1) / sqrt(2) spreads an error equally over all n units and
+    multiplies its norm by beta, the largest possible factor.
     """
     net = mlp([1, *[n] * (L - 1), 2], phi, rng=np.random.default_rng(0))
     for l in range(1, L + 1):

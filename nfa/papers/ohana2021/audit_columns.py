@@ -35,11 +35,12 @@ from nfa.rules.pdfa import pdfa
 
 NAME = "ohana2021:prop3-cols"
 SIZES, M, TAU_B = (784, 512, 512, 10), 256, 1.0
-# The lower and upper bounds on |phi'| are equal, and so are those on every entry that a layer reads, so r = 1. This is
-# the best case of Equation 17: the variances under D and D' are equal, and the equation holds for every column.
+# The lower and upper bounds on |phi'| are equal. The two bounds on every entry of a layer's input are equal too, so
+# r = 1. This is the best case of Equation 17: the variances under D and D' are equal, and the equation holds for every
+# column.
 BEST = Clips(gamma_min=1.0, gamma_max=1.0, tau_h_min=1.0, tau_h_max=1.0, tau_B=TAU_B)
 CLIPS: dict[str, Any] = {"tau_h_min": BEST.tau_h_min, "tau_h_max": BEST.tau_h_max, "floor": "signed"}
-SIGMA = 100.0  # 500 times the largest sigma of the paper, so that the claim is small
+SIGMA = 100.0  # 500 times the largest sigma of the paper, so that the claimed epsilon is small
 BATCHES = 3  # number of batches D, and of batches D', in the span attack for every sigma
 CHUNK = 16  # updates in memory at the same time
 ORDERS = (1.01, 2.0, 10.0)
@@ -53,9 +54,9 @@ class Neighbours:
     ----------
     net : 784-512-512-10 with the identity as activation, before training
     B : feedback matrices
-    x, y : pairs of (256, 784) and (256, 10) arrays for world 0 and world 1; every pixel is -1 or 1
+    x, y : pairs of (256, 784) and (256, 10) arrays, for world 0 (batch D) and world 1 (D'); every pixel is -1 or 1
     direction : (784,) unit vector, orthogonal to every input of world 0 but not to the new input of world 1
-    gap : float > 0, distance of the direction of the new input from the span of the others
+    gap : float > 0, distance of the new input, scaled to norm 1, from the span of the inputs of world 0
     """
 
     net: Net
@@ -66,7 +67,7 @@ class Neighbours:
     gap: float
 
     def update(self, world: int, rng: np.random.Generator) -> np.ndarray:
-        """The direction of layer 1 in one run of PDFA, (512, 784): part of what a step releases."""
+        """The update of layer 1 in one run of PDFA, a (512, 784) array. A step releases this array, among others."""
         x, y = self.x[world], self.y[world]
         dW, _ = pdfa(self.net, x, y, B=self.B, m=M, sigma=SIGMA, tau_B=TAU_B, **CLIPS, rng=rng)
         return dW[1]
@@ -115,7 +116,9 @@ def neighbours(seed: int) -> Neighbours:
 
 
 def play_the_game(pair: Neighbours, settings: AuditOptions, claimed: float) -> GameResult:
-    """Distinguish the two batches from one update. The threshold is the root of float64's eps, fixed before any trial.
+    """Distinguish the two batches from one update.
+
+    The threshold is the square root of the machine epsilon of float64. It is fixed before any trial.
 
     In world 0, the residual is the rounding error of a product of matrices, below 1e-12. In world 1, it is of the order
     of gap / sqrt(m).
@@ -154,7 +157,7 @@ def audit(settings: AuditOptions) -> Report:
 
     Source: [ohana2021:prop3-cols]
     """
-    with threadpool_limits(1):  # many small products, which more threads would slow down
+    with threadpool_limits(1):  # more threads would slow down the many small matrix products
         if settings.picture:
             whole = photonic_audit(data_dir=settings.data_dir, trials=BATCHES, seed=settings.seed)
             dataset, attacks, repaired = whole.dataset, whole.attacks, whole.repaired
@@ -203,7 +206,7 @@ TARGET = Target(
 
 
 def claim(sigma: float, delta: float) -> float:
-    """The epsilon of the paper's formulas for one step on its network at r = 1; no valid guarantee for a record."""
+    """The epsilon of the paper's formulas for one step on the paper's network at r = 1. It is no valid guarantee."""
     return claimed_pdfa_epsilon(delta=delta, sizes=SIZES, T=1, m=M, sigma=sigma, clips=BEST)[0]
 
 

@@ -21,7 +21,7 @@ from nfa.noise import Streams
 from nfa.papers.ohana2021.span_on_repaired import RepairedAudit, repaired_audit
 from nfa.papers.ohana2021.span_trials import VIEWS, Attacked, LabelRecovery, SpanAttack, recover_labels, span_attacks
 
-SIGMAS = (0.01, 0.03, 0.05, 0.1, 0.2, 100.0)  # the values of Table 1, and 500 times the largest
+SIGMAS = (0.01, 0.03, 0.05, 0.1, 0.2, 100.0)  # the values of Table 1, and 500 times the largest value
 LABEL_SIGMAS = (0.01, 0.03, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 100.0)
 IMAGES = 6000  # number of images that are drawn from the training set
 
@@ -184,7 +184,7 @@ def _residuals(axes, audit: PhotonicAudit) -> None:
 
 
 def _curves(axes, audit: PhotonicAudit) -> None:
-    """ROC curves of layer 1: the paper's rule at the largest sigma, the repaired rule, and the best test against it."""
+    """ROC curves of layer 1: the paper's rule at the largest sigma, the repaired rule, and the best test of it."""
     largest = max(attack.sigma for attack in audit.attacks)
     blind = [a for a in audit.attacks if (a.sigma, a.layer, a.batch_known, a.sees) == (largest, 1, False, VIEWS[3])]
     for attack in blind:
@@ -211,7 +211,7 @@ def _roc(axes, attack: SpanAttack, colour: str, name: str, width: float) -> None
 
 
 def _labels(axes, audit: PhotonicAudit) -> None:
-    """Share of recovered labels over sigma, one line for each layer."""
+    """Share of recovered labels as a function of sigma, with a line for each layer."""
     for layer in sorted({found.layer for found in audit.labels}):
         own = [found for found in audit.labels if found.layer == layer]
         style = {"color": list(INSIDE.values())[(layer - 1) % 3], "markersize": 5, "linewidth": 1.6}
@@ -233,7 +233,7 @@ def _labels(axes, audit: PhotonicAudit) -> None:
 
 
 def _sweep(axes, audit: PhotonicAudit) -> None:
-    """AUC over the size of isotropic noise, layer 1, and the size that (epsilon, delta) requires."""
+    """AUC in layer 1 for several sizes of isotropic noise, and the size that (epsilon, delta) requires."""
     points = audit.repaired.sweep
     s = [point.noise_std for point in points]
     axes.plot(s, [point.optimal for point in points], "--", color=BEST, linewidth=1.6, label="best test there is")

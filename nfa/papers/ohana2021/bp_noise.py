@@ -1,7 +1,8 @@
-"""Which reading of BP's noise reproduces the fall from 75.2 to 66.8 % in Table 1 of Ohana et al. (2021)?
+"""BP under noise: which reading of the noise reproduces the fall from 75.2 to 66.8 % in Table 1 of Ohana et al. (2021)?
 
-The paper has one sentence about this noise: noise "on the derivative of the loss once at the top of the network". The
-file bp_noise.toml lists the readings of this sentence and of other open choices.
+The paper has one sentence about this noise: noise "on the derivative of the loss once at the top of the network". A
+reading is one way to interpret this sentence, or one choice that the paper leaves open. The file bp_noise.toml lists
+the readings.
 """
 
 import math
@@ -28,7 +29,7 @@ BAND = table1.TABLE1.tolerance  # points
 
 
 def cells(scale: str, seeds: list[int]) -> list[Cell]:
-    """Every reading in the columns of the scale. A column is omitted if the reading shares its run with another one.
+    """Every reading in the columns of the scale, without the columns in which it shares its run with another reading.
 
     Source: [ohana2021:exp-bp]
     """
@@ -87,7 +88,7 @@ def not_comparable(settings: Settings, record: dict[str, Any]) -> str:
 
 
 def falls(rows: Rows) -> Rows:
-    """A row for each reading: its accuracies, their fall, and their distance to the paper. The nearest comes first.
+    """A row for each reading: its accuracies, their fall, and their distance to the paper. Rows are sorted by distance.
 
     Source: [ohana2021:exp-bp]
 
@@ -98,8 +99,8 @@ def falls(rows: Rows) -> Rows:
     Returns
     -------
     rows : each with reading, accuracies, fall, noise and distance. accuracies is {sigma: percent}. fall is the fall
-        from sigma = 0 to the largest sigma. noise is the fall from the smallest noise to the largest. distance is the
-        mean distance to the paper over the columns with noise
+        from sigma = 0 to the largest sigma. noise is the fall from the smallest noise to the largest noise. distance is
+        the mean absolute difference to the paper's accuracies over the columns with noise
 
     Examples
     --------
@@ -112,9 +113,9 @@ def falls(rows: Rows) -> Rows:
     columns = [sigma for sigma in PRINTED if any(row["sigma"] == sigma for row in rows)]
     found = []
     for reading in dict.fromkeys(row["reading"] for row in rows):
-        other = READINGS[reading].get("shares", reading)  # its run fills columns that this reading lacks
+        other = READINGS[reading].get("shares", reading)  # the run of `other` fills columns that this reading lacks
         own = {s: known[name, s] for s in columns for name in (other, reading) if (name, s) in known}
-        if own.keys() > {"0"}:  # a fall needs one column without noise and one with noise
+        if own.keys() > {"0"}:  # a fall needs a column without noise and a column with noise
             found.append({"reading": reading, "accuracies": own} | _fall(own))
     return sorted(found, key=lambda one: one["distance"])
 
@@ -171,7 +172,7 @@ def extra_columns(runs: Trained) -> dict[str, Any]:
 
 
 def falls_figure(path: Path, falls: Rows, printed: Mapping[str, float], runs: Trained) -> None:
-    """Draw a line for each reading over the columns of the table, the paper in black, the nearest in colour, to a PNG.
+    """Draw to a PNG file the accuracies of each reading: the paper in black, the readings nearest to it in colour.
 
     Parameters
     ----------

@@ -1,4 +1,6 @@
-r"""The claims of Ohana et al. (2021), Section 3.3 and Appendix A, on the privacy of photonic DFA: column, matrix, run.
+r"""The claims of Ohana et al. (2021), Section 3.3 and Appendix A, on the privacy of photonic DFA.
+
+The claims are about one column of an update, the matrix of the update, and a whole run.
 
 The letters are the paper's. Here alpha is the order, m the batch size, n_l the number of rows of the layer's matrix,
 and sigma the standard deviation of each entry of g_i. The bounds gamma_min, gamma_max, tau_h_min, tau_h_max and tau_B,
@@ -61,9 +63,9 @@ def claimed_column_renyi(
     (r - 1) on, while this formula is finite there. At small alpha, the bound is true in both directions. It is loose,
     because `corrected_column_renyi` is smaller.
 
-    Second, the formula needs two floors. One is abs(phi') >= gamma_min > 0. tanh, sigmoid and ReLU satisfy it for all z
-    only if phi' is clamped. The other floor is abs(h_ik) >= tau_h_min / sqrt(n_{l-1}) for every entry. For signed h,
-    the printed offset does not ensure this floor, but `nfa.clip.offset_signed` does.
+    Second, the formula needs two floors. The first floor is abs(phi') >= gamma_min > 0. tanh, sigmoid and ReLU satisfy
+    this floor for all z only if phi' is clamped. The second floor is abs(h_ik) >= tau_h_min / sqrt(n_{l-1}) for every
+    entry. For signed h, the printed offset does not ensure this floor, but `nfa.clip.offset_signed` does.
 
     In the main text, the proofs of both versions have the preprint's first term. Appendix A.1 derives the published
     first term.
@@ -99,7 +101,7 @@ def claimed_network_renyi(
     clips: Clips,
     version: str = "published",
 ) -> float:
-    r"""The published step from one column to a training run: the bound times the number of columns, layers and T.
+    r"""The published extension from one column to a training run: the bound times the number of columns, layers and T.
 
     .. math:: T \sum_{l=1}^L n_{l-1} \, \epsilon_{PDFA}^l
 
@@ -128,16 +130,16 @@ def claimed_network_renyi(
     (`nfa.papers.ohana2021.exact.matrix_renyi`).
 
     As a statement about labels, the claim is true for n_{l-1} >= m with noise on the output layer, but loose. With 1808
-    columns, m = 256 and r = 1, it is 1808 / 256 / 3 = 2.35 times the bound that holds.
+    columns, m = 256 and r = 1, the claimed epsilon is 1808 / 256 / 3 = 2.35 times the bound that holds.
 
-    Readings: we read the printed L T n_{l-1} as T times the sum over layers, each with its columns n_{l-1} and rows
+    We read the printed L T n_{l-1} as T times the sum over layers, each with its columns n_{l-1} and rows
     n_l. The output layer has noise like the other layers. T is the number of updates that use a record. If the batches
     of an epoch are disjoint and drawn independently of the data, T is the number of epochs. Otherwise it is the number
     of iterations.
 
     Examples
     --------
-    Two layers with 3 + 2 columns, r = 1, T = 10: 10 * 5 * 2 alpha / (m sigma^2).
+    Two layers with 3 + 2 columns, r = 1 and T = 10 give 10 * 5 * 2 alpha / (m sigma^2).
 
     >>> clips = Clips(gamma_min=1, gamma_max=1, tau_h_min=1, tau_h_max=1, tau_B=1)
     >>> claimed_network_renyi(alpha=2, sizes=(3, 2, 2), T=10, m=4, sigma=1, clips=clips)
@@ -290,8 +292,8 @@ def claimed_equal_covariances(
     Notes
     -----
     The bound holds for a column in both directions if the floors hold. The covariances are equal if only the label of a
-    record changes. But even then, the step from columns to the matrix fails. n_{l-1} times this value does not bound
-    the divergence of the update (`nfa.papers.ohana2021.exact.label_matrix_renyi`) unless n_{l-1} r >= m.
+    record changes. But even then, we cannot add up the columns of the matrix. Unless n_{l-1} r >= m, the divergence
+    of the update is not bounded by n_{l-1} times this value (`nfa.papers.ohana2021.exact.label_matrix_renyi`).
 
     Examples
     --------

@@ -55,7 +55,7 @@ class Clips:
 
     @property
     def r(self) -> float:
-        """The ratio r; inf if there is no floor, gamma_min = 0 or tau_h_min = 0."""
+        """The ratio r; inf if gamma_min or tau_h_min is 0, so that there is no floor."""
         if self.gamma_min == 0 or self.tau_h_min == 0:
             return math.inf
         ratio = float(self.gamma_max) / float(self.gamma_min) * (float(self.tau_h_max) / float(self.tau_h_min))
@@ -84,8 +84,8 @@ def corrected_column_renyi(
 
     Returns
     -------
-    epsilon : float, nats; inf for k >= 1, which means alpha >= (m - 1 + r) / (r - 1) (`critical_column_order`). Also
-        inf for clips without a floor, because r = inf
+    epsilon : float, nats; inf for k >= 1, which means alpha >= (m - 1 + r) / (r - 1) (`critical_column_order`). It is
+        also inf for clips without a floor, because r = inf
 
     Raises
     ------
@@ -102,8 +102,8 @@ def corrected_column_renyi(
 
     Proof. Write q = (phi'_ij h_ik)^2, between q_min and q_max = r q_min. Write a^2 and a'^2 for the sums of q over the
     batch under D and D', rho = a^2 / a'^2, b = alpha - 1. One q changes, so
-    rho <= ((m - 1) q_min + q_max) / (m q_min) = 1 + (r - 1) / m, and rho >= 1 over that. The variance part of a row is
-    v(rho) = -[log(1 - b (rho - 1)) + b log rho] / (2 b). Its derivative has the sign of rho - 1. For x >= 1 the
+    rho <= ((m - 1) q_min + q_max) / (m q_min) = 1 + (r - 1) / m, and 1 / rho has the same bound. The variance part of a
+    row is v(rho) = -[log(1 - b (rho - 1)) + b log rho] / (2 b). Its derivative has the sign of rho - 1. For x >= 1 the
     derivative of v(x) - v(1 / x) is a positive multiple of x / B + 1 / A - 2 with A = alpha x - b, B = alpha - b x.
     Here A B <= x, which is equivalent to (x - 1)^2 >= 0. By the inequality of arithmetic and geometric mean, x / B +
     1 / A - 2 is at least 0. So v is largest at the largest rho, which gives the bracket. The mean part of a row is
@@ -128,7 +128,7 @@ def corrected_column_renyi(
     r = clips.r
     x = (r - 1) / m
     k = (alpha - 1) * x
-    if k >= 1 - 1e-12 or r == math.inf:  # nearer to its pole, rounding would decide the result
+    if k >= 1 - 1e-12 or r == math.inf:  # nearer to the pole k = 1, rounding would change the result
         return math.inf
     # The terms of first order, -k and (alpha - 1) x, cancel. Omitting them keeps the digits for r near 1.
     variance = -n_l / (2 * (alpha - 1)) * (_log1p_beyond_linear(-k) + (alpha - 1) * _log1p_beyond_linear(x))
@@ -156,8 +156,8 @@ def critical_column_order(*, m: int, clips: Clips) -> float:
 
     Notes
     -----
-    You can convert a guarantee for one column only at orders below this one. So at this delta, the conversion alone
-    costs at least log(1 / delta) (r - 1) / m.
+    You can convert a guarantee for one column to (epsilon, delta) only at orders below this order. So the conversion
+    alone costs at least log(1 / delta) (r - 1) / m.
 
     Examples
     --------

@@ -21,7 +21,7 @@ from nfa.sensitivity.pdfa import column_law
 
 Batch = tuple[np.ndarray, np.ndarray, np.ndarray]
 SPAN_TOLERANCE = 1e-10  # a record of norm 1 counts as inside a span if its distance from the span is smaller
-RANK_TOLERANCE = 1e-12  # singular values of records of norm 1 count as 0 below this share of the largest
+RANK_TOLERANCE = 1e-12  # singular values of records of norm 1 count as 0 below this share of the largest value
 
 
 @np.errstate(over="ignore", invalid="ignore")
@@ -43,8 +43,9 @@ def column_renyi(batch: Batch, other: Batch, *, alpha: float, sigma: float) -> n
 
     Returns
     -------
-    divergences : (n_{l-1},) array of floats >= 0; inf if some alpha a'^2 + (1 - alpha) a^2 is not positive, if a unit
-        has noise under only one batch, or if it has none under both but different means
+    divergences : (n_{l-1},) array of floats >= 0. A divergence is inf in three cases: some alpha a'^2 + (1 - alpha) a^2
+        is not positive, a unit has noise under only one batch, or a unit has no noise under either batch and different
+        means
 
     Raises
     ------
@@ -57,7 +58,7 @@ def column_renyi(batch: Batch, other: Batch, *, alpha: float, sigma: float) -> n
 
     Examples
     --------
-    One record, one unit: N(1, 1) and N(0, 1).
+    With one record and one unit, the two laws are N(1, 1) and N(0, 1).
 
     >>> one = np.ones((1, 1))
     >>> column_renyi((one, one, one), (0 * one, one, one), alpha=2, sigma=1).tolist()
@@ -106,8 +107,8 @@ def matrix_renyi(batch: Batch, other: Batch, *, alpha: float, sigma: float) -> f
     `SPAN_TOLERANCE`, so a record that is outside but this close counts as inside.
 
     Write A = Phi_j H and A' = Phi'_j H' in coordinates of the common span, and A' = Q R. After the map R^{-T}, the laws
-    are N(M^T u_j, sigma^2 M^T M) and N(Q^T u'_j, sigma^2 I), with M = A R^{-1}. We form no covariance, so its condition
-    number does not enter squared.
+    are N(M^T u_j, sigma^2 M^T M) and N(Q^T u'_j, sigma^2 I), with M = A R^{-1}. We do not compute a covariance, because
+    its condition number is the square of the condition number of A or A'.
 
     Examples
     --------
@@ -159,8 +160,8 @@ def leverages(dphi: np.ndarray, h: np.ndarray, *, record: int) -> np.ndarray:
 
     Returns
     -------
-    leverages : (n_l,) array; 1 if h_I is outside the span of the other records for which the unit fires; 0 if the unit
-        does not fire for I. The leverages of the m records add up to the rank of Phi_j H
+    leverages : (n_l,) array. A leverage is 1 if h_I is outside the span of the other records for which the unit fires.
+        It is 0 if the unit does not fire for I. The leverages of the m records add up to the rank of Phi_j H
 
     Raises
     ------
@@ -257,7 +258,7 @@ class RecordSpans:
 
 
 def unit_rows(h: np.ndarray) -> np.ndarray:
-    """The rows of h scaled to norm 1. Rows of zeros stay."""
+    """The rows of h, scaled to norm 1. Rows of zeros do not change."""
     h = h / np.where(h.any(axis=1), np.abs(h).max(axis=1), 1)[:, None]
     return h / np.where(h.any(axis=1), np.linalg.norm(h, axis=1), 1)[:, None]
 

@@ -11,7 +11,7 @@ COLOURS = {"BP": "#0072B2", "DFA": "#D55E00", "TDFA": "#009E73", "PDFA": "#CC79A
 
 
 def accuracy_figure(path: Path, rows: list[dict[str, Any]], runs: Trained, title: str) -> None:
-    """Draw the accuracy over the epochs without privacy, and every final accuracy next to the paper's, to a PNG file.
+    """Draw to a PNG file the accuracy by epoch without privacy, and each final accuracy next to the paper's accuracy.
 
     Parameters
     ----------
@@ -34,12 +34,12 @@ def accuracy_figure(path: Path, rows: list[dict[str, Any]], runs: Trained, title
 
 
 def alignment_figure(path: Path, runs: Trained, layer: int) -> None:
-    """Draw the accuracy over the epochs for every rule and sigma, next to the cosine with the gradient, to a PNG file.
+    """Draw to a PNG file the accuracy by epoch for every rule and sigma, and PDFA's cosine with the gradient.
 
     Parameters
     ----------
     path : file to write
-    runs : list of (Cell, record); those of PDFA have an alignment in their history
+    runs : list of (Cell, record); the records of PDFA have an alignment in their history
     layer : the layer of the cosine
     """
     figure = new_figure("Noise, accuracy and alignment: BP, DFA and photonic DFA on Fashion-MNIST", 11, runs)
@@ -109,7 +109,7 @@ def budget_figure(path: Path, rows: list[dict[str, Any]], runs: Trained, title: 
 
 
 def _of(row: dict[str, Any], runs: Trained) -> list[dict[str, Any]]:
-    """The records of the runs behind a row."""
+    """The records of the runs that a row summarises."""
     return [record for cell, record in runs if all(row[name] == value for name, value in cell.key.items())]
 
 
@@ -151,7 +151,7 @@ def _curves(axes, groups: dict[str, list[dict[str, Any]]]) -> None:
 
 
 def _columns(axes, rows: list[dict[str, Any]], runs: Trained) -> None:
-    """Draw the accuracy over the columns: ours as dots, our seeds as small dots, the paper's as hollow diamonds."""
+    """Draw the accuracies of every column: our means as dots, our seeds as small dots, the paper as hollow diamonds."""
     columns = list(dict.fromkeys(row["sigma"] for row in rows))
     rules = list(dict.fromkeys(row["rule"] for row in rows))
     for i, rule in enumerate(rules):

@@ -35,7 +35,7 @@ def layer_input(net: Net, l: int, x: np.ndarray, **clips) -> np.ndarray:
 
     Raises
     ------
-    ValueError : if l is no fully connected layer of net, if x does not fit it, or if a bound is out of range
+    ValueError : if l is no fully connected layer of net, if x does not fit net, or if a bound is out of range
     """
     if not (1 <= l <= net.L and isinstance(net.map[l], Dense)):
         raise ValueError(
@@ -63,7 +63,7 @@ def update_from_weights(weights: Sequence[np.ndarray], *, lr: float, momentum: f
 
     Raises
     ------
-    ValueError : if there are not two or three iterates of one shape, or if eta or mu is out of range
+    ValueError : if there are not two or three iterates of the same shape, or if eta or mu is out of range
 
     Notes
     -----
@@ -92,9 +92,9 @@ def weights_rounding(weights: Sequence[np.ndarray], *, lr: float, momentum: floa
 
     Returns
     -------
-    error : float; every entry of an iterate has an error of at most half an eps of its size. W_{t-2} counts as exact,
-        because the step started from it. The bound does not include rounding in the optimizer, which is relative to the
-        update
+    error : float. Every entry of an iterate has a relative error of at most half of the machine epsilon. W_{t-2} counts
+        as exact, because the step started from it. The bound does not include rounding in the optimizer, which is
+        relative to the update
     """
     _check_steps(weights, lr, momentum)
     half_eps = float(np.finfo(weights[0].dtype).eps) / 2
@@ -109,8 +109,8 @@ def span_basis(rows: np.ndarray, rank: int | None = None) -> tuple[np.ndarray, f
     Parameters
     ----------
     rows : (k, n) float array
-    rank : int >= 1, the largest number of directions. The function keeps those with the largest singular values. None
-        keeps all
+    rank : int >= 1, the largest number of directions. The function keeps the directions with the largest singular
+        values. None keeps all directions
 
     Returns
     -------
@@ -183,7 +183,9 @@ def span_residuals(v: np.ndarray, rows: np.ndarray, rank: int | None = None) -> 
 
 
 def update_residual(dW: np.ndarray, h: np.ndarray) -> float:
-    r"""The relative distance of an update from the updates that a batch can cause: 0 up to rounding for its own batch.
+    r"""The relative distance of an update from the updates that a batch can cause.
+
+    For the batch of the update itself, this distance is 0 up to rounding.
 
     .. math:: \rho(dW) = \|dW - dW P\|_F / \|dW\|_F, \qquad P \text{ the projection onto } \mathrm{span}\{h_1 .. h_m\}
 
@@ -205,14 +207,14 @@ def update_residual(dW: np.ndarray, h: np.ndarray) -> float:
     Notes
     -----
     Suppose that the batch of the update differs in record I. Then the part of phi'_I * (u_I + g_I) h_I^T outside the
-    span remains, so more noise makes the residual larger. Rows count with their norms. So the rows of dead units, which
-    are rounding errors, have almost no weight.
+    span remains, so more noise makes the residual larger. Each row has its squared norm as its weight. So the rows of
+    dead units, which are rounding errors, have almost no weight.
     """
     return whole_residual(dW, span_basis(h)[0])
 
 
 def update_threshold(dW: np.ndarray, rounding: float = 0.0) -> float:
-    r"""The largest `update_residual` at which an adversary without trials attributes the update to the batch.
+    r"""The largest `update_residual` at which an adversary who makes no trials attributes the update to the batch.
 
     .. math:: n \, \mathrm{eps} + rounding / \|dW\|_F
 
@@ -224,8 +226,9 @@ def update_threshold(dW: np.ndarray, rounding: float = 0.0) -> float:
 
     Returns
     -------
-    threshold : float; 1 if dW is 0. The first term covers the arithmetic and is a rule of thumb. An update along the
-        directions in which the batch's inputs have the smallest norms can exceed it. The second term is proved
+    threshold : float; 1 if dW is 0. The first term covers the arithmetic and is a rule of thumb. The residual of an
+        update can exceed this term if the update lies along the directions in which the batch's inputs are smallest.
+        The second term is proved
     """
     dW = _matrix("dW", dW)
     norm = float(np.linalg.norm(dW))
@@ -233,13 +236,13 @@ def update_threshold(dW: np.ndarray, rounding: float = 0.0) -> float:
 
 
 def residuals_to(v: np.ndarray, basis: np.ndarray) -> np.ndarray:
-    """`span_residuals` to the span of orthonormal rows, for many v and one basis."""
+    """`span_residuals` for a span that is given by orthonormal rows, for many v and one basis."""
     v, rest = _outside(v, basis)
     return _ratio(np.linalg.norm(rest, axis=1), np.linalg.norm(v, axis=1))
 
 
 def whole_residual(v: np.ndarray, basis: np.ndarray) -> float:
-    """`update_residual` to the span of orthonormal rows."""
+    """`update_residual` for a span that is given by orthonormal rows."""
     v, rest = _outside(v, basis)
     return float(_ratio(np.linalg.norm(rest), np.linalg.norm(v)))
 
@@ -331,7 +334,7 @@ def _check_steps(weights: Sequence[np.ndarray], lr: float, momentum: float) -> N
 
 
 def _svd(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Thin singular value decomposition. Divide and conquer fails for some rank-deficient updates, so gesvd follows."""
+    """Thin singular value decomposition. NumPy's method fails for some rank-deficient updates; then we use gesvd."""
     try:
         return np.linalg.svd(a, full_matrices=False)
     except np.linalg.LinAlgError:

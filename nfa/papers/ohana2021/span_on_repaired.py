@@ -1,4 +1,4 @@
-"""The span attack on the repaired photonic rule, which has isotropic noise, and the best test.
+"""The span attack on the repaired photonic rule, which has isotropic noise, and the best possible test of an update.
 
 We know the exact laws of the attack's residuals, so thousands of trials need few random numbers.
 """
@@ -19,20 +19,21 @@ from nfa.rules.pdfa_isotropic import mechanism, pdfa_isotropic
 # The noise is calibrated for Table 1's training: 15 epochs of 54,000 images, with batches drawn without
 # replacement.
 N, EPOCHS, EPSILON, DELTA, CONVERSION = 54_000, 15, 3.0, 1e-5, "canonne2020"
-DRAWS = 2000  # draws of the noise for each of the two batches
+DRAWS = 2000  # samples of the noise for each of the two batches
 SWEEP = tuple(10 ** (k / 2) for k in range(-14, -1))  # values of noise_std at which the attack is measured
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RepairedAudit:
-    """The same attack on the direction with isotropic noise at a valid (epsilon, delta), and the best possible test.
+    """The span attack on the direction with isotropic noise at a valid (epsilon, delta), and the best possible test.
 
     Parameters
     ----------
     epsilon, delta, adjacency, sampling, steps, bound : of the whole training for which the noise is calibrated
     sampling_rate : float
     noise_multiplier, noise_std : floats; noise_std is s, the noise on every entry of the mean
-    attacks : list of SpanAttack, batch known (every layer) and unknown (layers with as many rows as records)
+    attacks : list of SpanAttack: with the batch known, one for every layer; with the batch unknown, one for every layer
+        that has at least as many rows as the batch has records
     optimal_auc : float, AUC of the likelihood ratio test on one update with all layers and biases, averaged over the
         pairs D, D' of the attack
     largest_optimal_auc : float, the same AUC for the pair with the largest difference
@@ -79,7 +80,7 @@ def repaired_audit(setting: Attacked, trials: int) -> RepairedAudit:
     Parameters
     ----------
     setting : Attacked
-    trials : int >= 1, pairs D, D' that differ in one record; each batch of a pair gets `DRAWS` draws of the noise
+    trials : int >= 1, pairs D, D' that differ in one record; for each batch of a pair, we draw `DRAWS` noise samples
     """
     net, _ = setting.net(np.float64)
     rate, steps = setting.m / N, EPOCHS * math.ceil(N / setting.m)
@@ -128,8 +129,8 @@ class DirectionPair:
     Parameters
     ----------
     f, f_other : lists of dW[l] for D and for D'; slot 0 is None
-    basis : list of arrays of orthonormal rows that span what layer l reads of the records of D, clipped
-    distance : float, l2 distance of the two directions, all weights and biases
+    basis : list of arrays of orthonormal rows that span the clipped inputs of layer l for the records of D
+    distance : float, l2 distance of the two directions over all weights and biases
     """
 
     f: list
@@ -162,14 +163,14 @@ def _direction(setting: Attacked, images: np.ndarray, s: float, rng: np.random.G
 
 
 def known_attack(pairs: list[DirectionPair], l: int, s: float, draws: int, rng: np.random.Generator) -> SpanAttack:
-    """The attack that compares noisy updates of D and D' with the span of D, with ``draws`` of each for every pair."""
+    """The attack that compares noisy updates of D and D' with the span of D, with ``draws`` updates of each batch."""
     inside = [noisy_residuals(pair.f[l], pair.basis[l], noise_std=s, trials=draws, rng=rng) for pair in pairs]
     outside = [noisy_residuals(pair.f_other[l], pair.basis[l], noise_std=s, trials=draws, rng=rng) for pair in pairs]
     return _attack(l, s, True, np.concatenate(inside), np.concatenate(outside))
 
 
 def blind_attack(setting: Attacked, l: int, s: float, updates: int, rng: np.random.Generator) -> SpanAttack:
-    """The attack that compares images of the batch, and as many others, with the m leading directions of an update."""
+    """The attack that compares m images of the batch and m other images with the m leading directions of an update."""
     net, _ = setting.net(np.float64)
     inside: list[np.ndarray] = []
     outside: list[np.ndarray] = []
@@ -214,9 +215,9 @@ def gaussian_auc(distance: float, noise_std: float) -> float:
     Notes
     -----
     Proof. By Neyman and Pearson, every point of the best ROC curve is a likelihood ratio test. The ratio grows with the
-    projection of the release on (b - a) / ||b - a||. Subtract the projection of a. The result is N(0, s^2) in one world
-    and N(||a - b||, s^2) in the other. The AUC is the probability that a sample of the second law exceeds a sample of
-    the first. Their difference is N(||a - b||, 2 s^2).
+    projection of the release on (b - a) / ||b - a||. Subtract the projection of a. The result is N(0, s^2) under the
+    first law and N(||a - b||, s^2) under the second law. The AUC is the probability that a sample of the second law
+    exceeds a sample of the first law. The difference of the two samples is N(||a - b||, 2 s^2).
 
     Examples
     --------
@@ -231,7 +232,7 @@ def gaussian_auc(distance: float, noise_std: float) -> float:
 def noisy_residuals(
     f: np.ndarray, basis: np.ndarray, *, noise_std: float, trials: int, rng: np.random.Generator
 ) -> np.ndarray:
-    r"""Samples of `nfa.papers.ohana2021.span_attack.update_residual` of f + s Z to a known batch. Z is never drawn.
+    r"""Samples of `nfa.papers.ohana2021.span_attack.update_residual` of f + s Z to a known batch, without drawing Z.
 
     .. math:: \rho = \sqrt{\frac{R}{R + Q}}, \qquad
               R \sim s^2 \chi'^2_{n_l (n - r)}\Big(\frac{\|f - f P\|_F^2}{s^2}\Big), \quad
@@ -279,7 +280,7 @@ def noisy_residuals(
 
 
 def _squared_norms(mean: np.ndarray, d: int, s: float, trials: int, rng: np.random.Generator) -> np.ndarray:
-    """Samples of ||mean + s N(0, I_d)||^2. The noise along the mean is drawn on its own, the rest as one chi-square."""
+    """Samples of ||mean + s N(0, I_d)||^2: a normal along the mean, and one chi-square for all other directions."""
     if d == 0:
         return np.zeros(trials)
     along = np.linalg.norm(mean) + s * rng.standard_normal(trials)

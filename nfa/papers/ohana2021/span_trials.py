@@ -66,7 +66,7 @@ class Attacked:
         return net, feedback.draw(net, law="normal", scale=self.feedback_scale, rng=self.streams("feedback"))
 
     def batches(self, trial: int) -> tuple[np.ndarray, np.ndarray]:
-        """Three disjoint batches (3, m) of record numbers, and the record numbers in none of them."""
+        """Three disjoint batches (3, m) of record numbers, and up to `CANDIDATES` record numbers outside them."""
         order = self.streams("batch", trial).permutation(len(self.x))
         return order[: 3 * self.m].reshape(3, self.m), order[3 * self.m :][:CANDIDATES]
 
@@ -80,12 +80,13 @@ class SpanAttack:
     sees : one of `VIEWS`, or another description of what the adversary sees
     batch_known : True if the adversary knows D and D' and asks which batch was used. Each residual is then the relative
         distance of a whole update from the span of D. False if the adversary knows no batch and asks whether an image
-        was in it. Each residual is then the relative distance of an image's clipped input from the update's row space
+        was in the batch. Each residual is then the relative distance of an image's clipped input from the row space of
+        the update
     layer : int
     sigma : float, noise on each projected error; for isotropic noise, the noise on every entry of the mean
     inside, outside : (a,) and (b,) arrays of relative residuals
-    threshold : float, the largest of the residuals up to which an adversary without trials answers "inside"; None if
-        the noise leaves no such threshold
+    threshold : float, the largest of the residuals up to which an adversary who makes no trials answers "inside"; None
+        if the noise leaves no such threshold
     """
 
     sees: str
@@ -168,7 +169,7 @@ def published(setting: Attacked, sigma: float, batches: np.ndarray, run: int) ->
         net, B = setting.net(dtype)
         optimizer = SGD(LR, MOMENTUM)
         iterates = [net.copy()]
-        exact = [0.0] * (net.L + 1)  # no rounding of weights
+        exact = [0.0] * (net.L + 1)  # a published update has no error from rounded weights
         for k in range(len(batches) if dtype is np.float32 else 1):
             x, y = setting.x[batches[k]].astype(dtype), setting.y[batches[k]].astype(dtype)
             rng = setting.streams("noise", 8 * run + 2 * k + (dtype is np.float32))
@@ -247,7 +248,7 @@ def span_attacks(setting: Attacked, sigmas: Sequence[float], trials: int) -> lis
 
 
 def _batch_basis(setting: Attacked, batches: np.ndarray, seen: Published, l: int, known: dict) -> np.ndarray:
-    """The span of layer l's inputs for D. We cache it for the network before training, because all runs share it."""
+    """The span of layer l's inputs for D. We cache it for the network before training, which all runs share."""
     dtype = seen.dW[l].dtype
     key = (dtype, l)
     if seen.number == 0 and key in known:

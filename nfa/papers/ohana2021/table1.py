@@ -1,6 +1,7 @@
 """The experiments of Ohana et al. (2021), Section 4. The paper's numbers and settings are in numbers.toml.
 
-Table 1 has four rules in seven columns. Figure 2 uses runs of Table 1.
+Table 1 has four rules in seven columns. Figure 2 uses runs of Table 1. A reading is our choice of the settings that the
+paper leaves open.
 """
 
 import math
@@ -21,7 +22,7 @@ _TABLE1 = _TOML["table1"]
 _READINGS = {reading["name"]: reading for reading in _TOML["reading"]}
 NEAREST = next(iter(_READINGS))
 OPU = _READINGS[NEAREST]["opu"]  # the device of PDFA
-TERNARY = {"t": _TABLE1["stated"]["t"]}  # what TDFA and PDFA project
+TERNARY = {"t": _TABLE1["stated"]["t"]}  # threshold of the ternary error that TDFA and PDFA project
 
 COLUMNS = tuple(_TABLE1["sigma"])  # "non-private", and then sigma with clips
 RULES = ("BP", "DFA", "TDFA", "PDFA", "DRTP")  # the paper's rows, and DRTP, which the paper only calls inferior
@@ -253,7 +254,7 @@ TABLE1 = Experiment.from_toml(
 
 
 def fig2_cells(scale: str, seeds: list[int]) -> list[Cell]:
-    """The runs of Table 1 that Figure 2 shows: BP, DFA and PDFA, under the nearest reading.
+    """The runs of Table 1 that Figure 2 shows: BP, DFA and PDFA, in the reading that is nearest to the paper.
 
     Source: [ohana2021:fig2]
     """

@@ -1,4 +1,4 @@
-"""Table 1 of Ohana et al. (2021) with guarantees: the same rules as proved mechanisms, at a stated (epsilon, delta).
+"""Table 1 of Ohana et al. (2021) with guarantees: DFA, TDFA and PDFA as proved mechanisms, at stated epsilons.
 
 The paper reports no epsilon for its table, and its theorem gives no epsilon for whole records (`nfa errata ohana2021`).
 Here the accountant sets the noise for the steps of the run, so each accuracy has a guarantee.
@@ -133,7 +133,7 @@ def paper(key: dict[str, str]) -> float | None:
 
 
 def not_comparable(settings: Settings, record: dict[str, Any]) -> str:
-    """The reason why the accuracy of a run cannot be compared with the paper's, or an empty text."""
+    """The reason why the accuracy of a run cannot be compared with the paper's accuracy, or an empty text."""
     return WHY_NONE if settings.delta is not None else table1.table1_not_comparable(settings, record)
 
 

@@ -1,7 +1,8 @@
 """The rules that we compare at equal epsilon, and their runs with the values that a search has drawn or chosen.
 
-equal_epsilon.toml describes the comparison and the search for dense networks. equal_epsilon_cnn.toml describes both for
-the convolutional network. chosen.toml and chosen_cnn.toml contain the chosen values.
+The file equal_epsilon.toml describes the comparison and the search for dense networks. The file equal_epsilon_cnn.toml
+describes the comparison and the search for the convolutional network. The files chosen.toml and chosen_cnn.toml contain
+the chosen values.
 """
 
 import math
@@ -36,9 +37,9 @@ class Contest:
     ----------
     budget : delta, epsilons and the sizes of the search. `trials` is the number of trials of each rule. Trials have the
         epsilon `searched_at`, and `shorter` times fewer epochs than a whole run. `finalists` is the number of best
-        trials that are run whole at each epsilon. For each epsilon, `lengths` lists factors of the step. The first
-        `lengthened` finalists are run with every factor, the other finalists only with the first factor. `held_out` is
-        the number of MNIST images on which the trials are compared
+        trials that are run with all epochs at each epsilon. For each epsilon, `lengths` lists factors of the step. The
+        first `lengthened` finalists are run with every factor, the other finalists only with the first factor.
+        `held_out` is the number of MNIST images on which the trials are compared
     scales : {scale: its data sets, epochs, epsilons, seeds and description, and its rules if it lacks some}
     run : settings that all runs share
     search : {setting: law}, the settings that every rule draws unless it has in_steps = false
@@ -89,7 +90,7 @@ class Contest:
         Returns
         -------
         values : {setting: value}; a number from a "log" law has three significant digits. "step" is no setting of a
-            run: `settings` computes the learning rate from it
+            run, because `settings` computes the learning rate from "step"
         """
         rng = np.random.default_rng((zlib.crc32(rule.encode()), trial))
         values: Values = {}
@@ -122,7 +123,7 @@ class Contest:
         values : settings of the run and of the rule, and "step". "step" is the distance by which a step moves the
             parameters if all records of a batch are at their bound and have the same direction
         epsilon : float > 0, for the whole run
-        dataset, epochs, seed, validation, tested : of the run
+        dataset, epochs, seed, validation, tested : settings of the run
         """
         known = self.rules[rule]
         run = self.run | known["run"] | {name: value for name, value in values.items() if name in OF_THE_RUN}

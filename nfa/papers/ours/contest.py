@@ -1,4 +1,4 @@
-"""The comparison at equal epsilon by protocol.md: searches on other, public data, and their winners on the target.
+"""The comparison at equal epsilon by protocol.md: searches on public data, and runs of their winners on other data.
 
 contest.toml contains the rules that we compare, the laws from which a search draws, and the order of the runs.
 """
@@ -28,7 +28,9 @@ OF_WINNERS = 10  # added to the seeds of a search for the runs of its winner
 
 @dataclass(frozen=True)
 class Search:
-    """One search for a rule at an epsilon, its two rungs and the runs of its winner.
+    """One search for a rule at an epsilon, and the runs of its winner.
+
+    A search has two rungs: all trials with one seed, and then the best trials with further seeds.
 
     Parameters
     ----------
@@ -36,8 +38,8 @@ class Search:
     target : data set on which the winner is trained and tested
     rule : name in contest.toml
     epsilon : the epsilon of every run
-    number : 1, 2, ...; searches with the same number have the same seeds. At the same target and epsilon, their rules
-        also share the draws of shared settings
+    number : 1, 2, ...; searches with the same number have the same seeds. At the same target and epsilon, these
+        searches also draw the same values for settings that their rules share
     """
 
     scale: str
@@ -61,11 +63,11 @@ class Search:
         return f"{self.target}-{self.rule}-epsilon{self.epsilon}-search{self.number}-{part}-seed{self.seed(seed)}"
 
     def seed(self, place: int) -> int:
-        """The seed in this place of the search, 1, 2, ..."""
+        """The seed at place 1, 2, ... of the search."""
         return SEEDS_APART * self.number + place
 
     def values(self, trial: int) -> Values:
-        """The values that a trial draws. Each setting has its own draw, so rules share the draws of shared settings.
+        """The values that a trial draws. Each setting has its own generator, so rules draw shared settings alike.
 
         Source: [ours:search]
         """
@@ -76,7 +78,7 @@ class Search:
         }
 
     def settings(self, trial: int, seed: int, *, winner: bool = False) -> Settings:
-        """The run of a trial with the seed in this place.
+        """The run of a trial with the seed at place `seed` of the search.
 
         A run of the search uses the other data without a test set. A run of the winner uses the target.
         """
@@ -95,7 +97,7 @@ class Search:
     # The next functions need the records of the rungs.
 
     def ranked(self, done: Records) -> list[int] | None:
-        """The best trials of the first rung, the best first; None as long as one of its records is missing.
+        """The best trials of the first rung, the best first; None as long as a record of the first rung is missing.
 
         Source: [ours:contest]
         """
@@ -133,7 +135,7 @@ class Search:
         return [Cell(self.name(f"trial{trial}", 1), self.settings(trial, 1), self.key) for trial in trials]
 
     def second_rung(self) -> list[Cell]:
-        """The best trials with further seeds. Until these trials are known, the settings are those of the first one."""
+        """The best trials with further seeds. Until these trials are known, the cells have the settings of trial 0."""
         return [
             Cell(
                 self.name(f"best{place}", seed),
@@ -146,7 +148,7 @@ class Search:
         ]
 
     def winner(self, seeds: list[int]) -> list[Cell]:
-        """The winner on the target with these seeds. Until it is known, the settings are those of the first trial."""
+        """The winner on the target with these seeds. Until it is known, the cells have the settings of trial 0."""
         return [
             Cell(
                 self.name("winner", seed),
@@ -248,7 +250,7 @@ def means_of(row: dict[str, Any]) -> dict[int, float]:
 def accuracy_of(row: dict[str, Any]) -> Difference:
     """The mean over the searches, with Student's 95 % interval.
 
-    The sample consists of the searches, because they are independent. The seeds of one search are not.
+    The sample consists of the searches, because they are independent. The seeds of one search are not independent.
     """
     means = means_of(row)
     return paired(means, dict.fromkeys(means, 0.0)) or Difference(row["ours"])
@@ -278,7 +280,7 @@ def table(rows: Rows) -> Rows:
 
 
 def notes(rows: Rows) -> list[str]:
-    """The rows with fewer searches than the others, and their numbers of searches."""
+    """The rows with fewer searches than other rows, and their numbers of searches."""
     most = max((len(means_of(row)) for row in rows), default=0)
     fewer = [f"{row['data']}, {row['rule']}, epsilon {row['epsilon']}: {row['searches']}" for row in rows]
     fewer = [text for text, row in zip(fewer, rows, strict=True) if len(means_of(row)) < most]

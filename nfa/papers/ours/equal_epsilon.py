@@ -19,7 +19,7 @@ from nfa.privacy.tight import tight
 from nfa.rules.objective_perturbation import SoftmaxObjective
 from nfa.sampling import ALL_RECORDS
 
-BASE = "DP-SGD"  # the rule with which the others are compared
+BASE = "DP-SGD"  # the rule with which we compare the other rules
 
 
 def cells(scale: str, seeds: list[int], contest: Contest = DENSE) -> list[Cell]:
@@ -45,7 +45,7 @@ def extra_columns(runs: Trained) -> dict[str, TableCell]:
     """Five columns of a row: interval, proved epsilon, epsilon by loss distributions, time and memory of a step.
 
     The interval is half of Student's 95 % interval over the row's seeds. The time of a step is the time on one core,
-    measured while other runs used the machine. A record without this time has the elapsed time instead. The column has
+    measured while other runs used the machine. If a record lacks this time, we use the elapsed time. The column has
     the median over the runs. The memory of a step is the size of the arrays that a step holds at once, including its
     batch. It does not include network, optimizer and data.
     """
@@ -75,7 +75,7 @@ def _seconds(timing: dict[str, float]) -> float:
 
 
 def _megabytes(of_runs: list[int | None]) -> float | None:
-    known = [number for number in of_runs if number is not None]  # some records, such as those of secure runs, lack it
+    known = [number for number in of_runs if number is not None]  # records of secure runs and others lack it
     return statistics.median(known) / 1e6 if known else None
 
 

@@ -1,4 +1,4 @@
-"""Pictures of the comparison at equal epsilon, drawn only to files."""
+"""Pictures of the comparison at equal epsilon, as PNG files."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ EPSILON = {"8": ("#9ecae1", "s"), "3": ("#4292c6", "o"), "1": ("#08306b", "D")}
 
 
 def equal_epsilon_figure(path: Path, rows: Rows, runs: Trained, delta: float) -> None:
-    """Draw a panel for each data set, a line for each rule, and a dot with its interval for each epsilon, to a PNG.
+    """Draw to a PNG file a panel for each data set, a line for each rule, and a dot with interval for each epsilon.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def _dot(axes, row: dict[str, Any], height: int) -> None:
 
 
 def trials_figure(path: Path, rows: Rows, runs: Trained) -> None:
-    """Draw every trial of every rule as a dot, with the best of each rule at the right, to a PNG file.
+    """Draw to a PNG file every trial of every rule as a dot. The best trials are at the right.
 
     Parameters
     ----------
@@ -86,14 +86,14 @@ def trials_figure(path: Path, rows: Rows, runs: Trained) -> None:
 
 
 def screen_figure(path: Path, rows: Rows, runs: Trained, base: str) -> None:
-    """Draw a panel for each rule and a bar for each change: points gained or lost from the chosen settings (PNG).
+    """Draw to a PNG file a panel for each rule and a bar for each changed setting: the points gained or lost.
 
     Parameters
     ----------
     path : file to write
     rows : of the table, with rule, changed and ours
     runs : the runs of the rows; the title reports where unfinished runs stopped
-    base : the row with which the others are compared
+    base : the row with which we compare the other rows
     """
     rules = list(dict.fromkeys(row["rule"] for row in rows if row["changed"] == base))
     if not rules:

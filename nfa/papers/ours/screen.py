@@ -17,7 +17,7 @@ BASE = SCREEN["variant"][0]["name"]
 
 
 def cells(scale: str, seeds: list[int]) -> list[Cell]:
-    """Every variant of each rule at the scale's number of epochs. The demo has the first three of one rule.
+    """Every variant of each rule at the scale's number of epochs. The demo has the first three variants of one rule.
 
     Source: [ours:screen]
     """

@@ -3,8 +3,8 @@
 Claim: "ε-differential privacy implies ε-uniform stability". The latter means that sup_z E[l(A(D), z) - l(A(D'), z)] <=
 ε for all data sets D, D' that differ in at most one example.
 
-The reading refuted: the claim is about every loss l, since the text excludes none. (The claim is true for losses with
-values in [0, 1], or in any interval of length at most 2.)
+We read the claim as a claim about every loss l, since the text excludes none. (The claim is true for losses with values
+in [0, 1], or in any interval of length at most 2.)
 
 Counterexample: D and D' each consist of one example, 1 or 0. A answers with this example or, less often, with the other
 value. The loss is a multiple of the answer. A(D) and A(D') have the probabilities below, so the mechanism is

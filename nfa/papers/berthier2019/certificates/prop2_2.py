@@ -4,8 +4,8 @@ Claim: let S be the l2 sensitivity of the query f, c² > 2 log(1.25/δ) and σ >
 δ)-differentially private. By Definition 2.1, this means P[A(x) in E] <= e^ε P[A(y) in E] + δ for all neighbours x, y
 and all sets E. No restriction on ε is stated.
 
-Counterexample: f counts records. One data set has one record, so f(x) = 1. The other has none, so f(y) = 0. The event
-is E = {z : z >= THRESHOLD}. The δ that this E needs is P[1 + noise in E] - e^ε P[noise in E].
+Counterexample: f counts records. One data set has one record, so f(x) = 1. The other has no record, so f(y) = 0. The
+event is E = {z : z >= THRESHOLD}. The δ that this E needs is P[1 + noise in E] - e^ε P[noise in E].
 
 Arithmetic: fractions. The decimal module rounds logarithm, exponential and square root correctly. We then move each
 value outwards by one unit in the last place. We compute the normal law from its series of positive terms, with a bound

@@ -33,7 +33,7 @@ need(all(GAMMA * a < 1 for a in ALPHA), "gamma alpha must be below 1 for every a
 
 def variances(first):
     """The variances of θ_1, θ_2, ..., if θ_1 contains `first` η_0."""
-    coefficients = [Fraction(0)]  # those of η_0, η_1, ... in θ_t; θ_0 is fixed
+    coefficients = [Fraction(0)]  # the coefficients of η_0, η_1, ... in θ_t; θ_0 is fixed
     for t, a in enumerate(ALPHA):
         coefficients = [(1 - GAMMA * a) * c for c in coefficients] + [Fraction(-1)]
         coefficients[t] += 1 if t else first

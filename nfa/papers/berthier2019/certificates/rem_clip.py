@@ -3,7 +3,7 @@
 Claim: gradient clipping "is known in practice not to harm convergence". Clipping scales a gradient down to norm L if
 its norm is larger.
 
-The reading refuted: the claim is about all records and all L. (It is true if few gradients near the minimiser have a
+We read the claim as a claim about all records and all L. (The claim is true if few gradients near the minimiser have a
 norm above L.)
 
 Counterexample: the losses (θ - x)²/2 of the records below. Their sum has its minimum at the mean of the records.
@@ -28,7 +28,7 @@ def need(rule, sentence):
 
 
 def step(theta, bound=None):
-    """The mean of the gradients at theta. If a bound is given, each gradient is clipped to it."""
+    """The mean of the gradients at theta. If a bound is given, each gradient is clipped to this bound."""
     gradients = [theta - x for x in RECORDS]
     if bound is not None:
         gradients = [max(-bound, min(bound, g)) for g in gradients]

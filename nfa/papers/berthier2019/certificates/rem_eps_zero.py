@@ -2,7 +2,7 @@
 
 Claim: "ε = 0 meaning that the algorithm does not use the data at all".
 
-The reading refuted: the claim is also about (0, δ) with δ > 0. (It is true for (0, 0).)
+We read the claim as a claim that is also about (0, δ) with δ > 0. (The claim is true for (0, 0).)
 
 Counterexample: an algorithm releases one record of the data set, drawn uniformly. The data sets have n to 2n records,
 each "a" or "b". For two laws on {a, b}, the δ that ε = 0 needs is the distance between the probabilities of "b". This

@@ -3,18 +3,19 @@
 Claim, about noise that feedback cancels partially: "Obviously, since we recover convergence, we should not expect the
 final model to be private".
 
-The reading refuted: the claim is about every learning rate and number of steps. (It is true if each step increases the
-distance between iterates.)
+We read the claim as a claim about every learning rate and number of steps. (The claim is true if each step increases
+the distance between iterates.)
 
 Counterexample: noise feedback on the gradient, θ_{t+1} = θ_t - γ (g_t(θ_t) + η_{t+1} - η_t), η_0 = 0, independent
-η_t ~ N(0, σ²), with g_t(θ) = θ - x_t in one dimension. If every x_t is the goal, θ converges to it up to a variance.
-Another record t moves g_t by up to 2L. So it moves θ_T by up to 2γL(1 - γ)^(T-t) and does not change the variance of
-θ_T. The laws of θ_T are therefore two normal laws with the same variance. Their divergence of order 2 is
-distance²/variance. It is at most 4L²/σ², the divergence of one release. By Pinsker, their total variation V satisfies
-V² <= KL/2 = distance²/(4 variance). Suppose a fair coin decides which of the two records is used. An attacker who knows
-both, and all other records, guesses wrong with probability at least (1 - V)/2.
+η_t ~ N(0, σ²), with g_t(θ) = θ - x_t in one dimension. If every x_t is the goal, θ converges to this goal up to a
+variance. Replacing record t moves g_t by up to 2L. So the replacement moves θ_T by up to 2γL(1 - γ)^(T-t) and does not
+change the variance of θ_T. The laws of θ_T for the two records are therefore normal laws with the same variance. Their
+divergence of order 2 is distance²/variance. This divergence is at most 4L²/σ², the divergence of one release. By
+Pinsker, their total variation V satisfies V² <= KL/2 = distance²/(4 variance). Suppose a fair coin decides which of the
+two records is used. An attacker who knows both records, and all other records, guesses wrong with probability at least
+(1 - V)/2.
 
-Arithmetic: fractions; the square root is rounded up.
+Arithmetic: fractions. The square root is rounded up.
 """
 
 from decimal import ROUND_FLOOR, Context

@@ -3,8 +3,8 @@
 Claim: "the privacy guarantees are independent from the learning rate, hence we suggest to pick the largest possible
 learning rate avoiding divergence".
 
-The reading refuted: the largest rate that avoids divergence is the best rate under noise. (It is true that the
-guarantees by composition do not depend on the rate.)
+We refute the claim in this meaning: the largest rate that avoids divergence is the best rate under noise. (We agree
+that the guarantees by composition do not depend on the rate.)
 
 Counterexample: the loss (θ - x)²/2, and θ <- θ - γ (θ - x + noise) with noise N(0, σ²) on the gradient. The guarantee
 sets this noise. Start at a distance of START. Each step multiplies the mean square of the distance by (1 - γ)² and adds

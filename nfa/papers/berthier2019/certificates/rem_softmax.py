@@ -5,8 +5,8 @@ make the weakest privacy guarantee (when point t is seen at the last step) domin
 sqrt(2(α-1)α) (high noise regime)" another version, D <= 2 mean of D_t, is stronger. The guarantee of a record that is
 used at step t of n is D_t = 2αL²/σ² (1 - C^-2)/(1 - C^(-2(n-t+1))).
 
-The reading refuted: the claim also covers the regime of high noise. (It is true if (α-1) D_t is large for the last
-steps.)
+We read the claim as a claim that also covers the regime of high noise. (The claim is true if (α-1) D_t is large for the
+last steps.)
 
 Counterexample: the numbers below, at the border of that regime. The lemma gives far less than the weakest guarantee,
 and less than the other version.
@@ -42,7 +42,7 @@ need(
 )
 need(1 < C <= 1 + Fraction(1, N), "C must be above 1 and at most 1 + 1/n")
 contracted, costs = 1 / C**2, []
-for seen in range(N, 0, -1):  # number of steps from the record's own step to the last one
+for seen in range(N, 0, -1):  # number of steps from the record's own step to the last step
     costs.append(Fraction(2 * ALPHA * L**2) / SIGMA**2 * (1 - contracted) / (1 - contracted**seen))
 weakest = max(costs)
 need(weakest == costs[-1], "the last step must have the weakest guarantee")

@@ -4,8 +4,8 @@ Claim: n >= 3 nodes on a ring, no two of which collude, compute the sum of their
 learn no more than this about the data of the other nodes", which "can be achieved by addition and subtraction of
 arbitrarily large noise".
 
-The reading refuted: the noise is Gaussian, N(0, M²), with some finite M. (With integers modulo m and one uniform mask,
-the protocol is exact.)
+We refute the claim in this meaning: the noise is Gaussian, N(0, M²), with some finite M. (With integers modulo m and
+one uniform mask, the protocol is exact.)
 
 Counterexample: three nodes with one number each. The first node adds noise to its number and sends the sum to the
 second node. The second node adds its number and sends the new sum to the third node. At the end, the first node

@@ -3,8 +3,8 @@
 Claim: with noise on the gradients "the objective function is no longer a finite sum, and distinguishing sampling with
 or without replacement does not make sense".
 
-The reading refuted: with noise, the two kinds of sampling end with the same mean of θ². (The two means are nearly equal
-if the noise is much larger than the spread of the gradients.)
+We refute the claim in this meaning: with noise, the two kinds of sampling end with the same mean of θ². (The two means
+are nearly equal if the noise is much larger than the spread of the gradients.)
 
 Counterexample: three losses (θ - x)²/2 with the x below. The mean of the x is 0. From θ = 0, each step is θ <- θ -
 γ (θ - x + noise), with noise N(0, σ²). With replacement, the mean of θ stays 0. Each step multiplies the mean of θ² by

@@ -1,4 +1,4 @@
-"""Figure 12 of Berthier (2019), Section 4.6: epsilon over the epochs, under each reading of its accountant.
+"""Figure 12 of Berthier (2019), Section 4.6: epsilon by epoch, for each reading (interpretation) of the accountant.
 
 Most columns depend on a conjecture, or on our proof, which nobody else has reviewed. The column `proved` contains the
 epsilons that the accountant counts.
@@ -153,7 +153,7 @@ def notes(found: Rows) -> list[str]:
 
 
 def draw(path: Path, found: Rows) -> None:
-    """Draw the curves of three readings over the epochs to a PNG file."""
+    """Draw epsilon by epoch to a PNG file, for three readings of the accountant."""
     from nfa.papers.berthier2019.logistic.pictures import epsilon_panels
 
     epochs = range(1, _FIG12["epochs"][-1] + 1)

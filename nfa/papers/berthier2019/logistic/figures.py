@@ -1,7 +1,7 @@
 """Figures 10 and 11 of Berthier (2019), Section 4.6: logistic regression on partial passes, with and without noise.
 
-Settings and readings are in numbers.toml. The report prints no losses, so `notes_fig10` and `notes_fig11` compare the
-runs with the statements in its text.
+The file numbers.toml has the settings and the readings, which are choices that the report leaves open. The report
+prints no losses, so `notes_fig10` and `notes_fig11` compare the runs with the statements in the report's text.
 """
 
 import statistics
@@ -51,7 +51,7 @@ def settings(figure: str, *, reading: str, tau: str, epochs: int, seed: int) -> 
     Parameters
     ----------
     figure : "fig10" or "fig11"
-    reading : name of one of its readings
+    reading : name of one of the figure's readings
     tau : one of `TAUS`
     epochs : e, the expected number of times that a record is used
     seed : int >= 0; runs with the same seed and the same tau use the same records in the same order
@@ -91,7 +91,7 @@ def suboptimality(cell: Cell, record: dict[str, Any]) -> float:
 
 
 def means(runs: Trained) -> dict[str, str]:
-    """The additional values of a row: the training accuracy, in percent, averaged over its runs."""
+    """The additional values of a row: the training accuracy, in percent, averaged over the runs of the row."""
     accuracies = [100 * record["history"][-1]["train_accuracy"] for _, record in runs]
     mean = statistics.fmean(accuracies)
     return {"train. acc. %": TableCell(f"{mean:.1f}", {"train. acc. %": mean})}
@@ -108,7 +108,7 @@ def epsilon_and_means(runs: Trained) -> dict[str, str]:
 
 
 def not_comparable(settings: Settings, record: dict[str, Any]) -> str:
-    """The reasons why the loss of a run cannot be compared with the figure. One is that the figure prints no loss."""
+    """The reasons why the loss of a run cannot be compared with the figure. The figure never prints its losses."""
     why = ["the losses in the figure are not printed"]
     if record["data"]["name"] != "epsilon":
         why.append(f"{record['data']['name']}, synthetic records")
@@ -118,7 +118,7 @@ def not_comparable(settings: Settings, record: dict[str, Any]) -> str:
 
 
 def gain(rows: Rows, reading: str) -> float | None:
-    """The ratio of the suboptimality of tau = 1/n to that of tau = 1; None if one of the two is missing.
+    """The suboptimality for tau = 1/n divided by the suboptimality for tau = 1; None if one of the two is missing.
 
     Source: [berthier2019:fig10]
 
@@ -132,7 +132,7 @@ def gain(rows: Rows, reading: str) -> float | None:
 
 
 def largest_difference(rows: Rows, reading: str) -> float | None:
-    """The largest difference between the mean losses of two tau in a reading; None if there is only one tau.
+    """The largest difference between the mean losses of two values of tau; None if the reading has only one tau.
 
     Source: [berthier2019:fig11]
 

@@ -1,4 +1,4 @@
-"""The pictures of Figures 10 to 12 of Berthier (2019), drawn only to files."""
+"""The pictures of Figures 10 to 12 of Berthier (2019), as PNG files."""
 
 import math
 import statistics
@@ -14,7 +14,7 @@ WIDTHS = {"1/n": 5.0, "0.1": 3.0, "0.5": 1.2}  # for lines that overlap
 
 
 def suboptimality_figure(path: Path, trained: Trained, least: Callable[[Cell], float], title: str, log: bool) -> None:
-    """Draw mean and standard deviation of the suboptimality over the epochs: a panel per reading, a line per tau.
+    """Draw the suboptimality by epoch, as mean and standard deviation: a panel for each reading, a line for each tau.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def suboptimality_figure(path: Path, trained: Trained, least: Callable[[Cell], f
 
 
 def epsilon_panels(path: Path, epochs: range, panels: dict[str, dict[str, list[float]]], delta: float) -> None:
-    """Draw epsilon over the epochs: a panel for each reading, a line for each tau, dotted for 1/n as in the report.
+    """Draw epsilon by epoch: a panel for each reading, a line for each tau, dotted for tau = 1/n as in the report.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
-"""The classic mechanisms: Laplace noise, the Gaussian noise of the textbook, and the least Gaussian noise.
+"""Classic mechanisms: Laplace noise, the textbook's Gaussian noise, and the least Gaussian noise that is enough.
 
-`nfa.papers.berthier2019.mechanisms.randomised_response` has the third classic mechanism.
+`nfa.papers.berthier2019.mechanisms.randomised_response` has another classic mechanism, randomised response.
 `nfa.papers.berthier2019.mechanisms.neighbours` computes the sensitivities to which the noise is scaled.
 """
 
@@ -27,7 +27,7 @@ def laplace_scale(*, l1_sensitivity: float, epsilon: float) -> float:
 
     Raises
     ------
-    ValueError : if one is not positive and finite
+    ValueError : if an argument is not positive and finite
 
     Examples
     --------
@@ -39,7 +39,7 @@ def laplace_scale(*, l1_sensitivity: float, epsilon: float) -> float:
 
 
 def laplace_mechanism(value, *, l1_sensitivity: float, epsilon: float, rng: np.random.Generator) -> np.ndarray:
-    r"""A query's value with Laplace noise on each coordinate: epsilon-DP.
+    r"""Release a query's value with Laplace noise on each coordinate. The release is epsilon-DP.
 
     .. math:: f(x) + (Y_1, \ldots, Y_d), \qquad Y_i \sim \text{Lap}(S_1(f) / \epsilon)
 
@@ -50,7 +50,7 @@ def laplace_mechanism(value, *, l1_sensitivity: float, epsilon: float, rng: np.r
     value : (d,) array or a number, f(x)
     l1_sensitivity : float > 0, S_1(f) under the chosen adjacency
     epsilon : float > 0
-    rng : numpy.random.Generator; a seeded one is not private
+    rng : numpy.random.Generator; with a seeded generator, the output is not private
 
     Returns
     -------
@@ -58,7 +58,7 @@ def laplace_mechanism(value, *, l1_sensitivity: float, epsilon: float, rng: np.r
 
     Raises
     ------
-    ValueError : if the value is not finite, or another argument not positive and finite
+    ValueError : if the value is not finite, or if another argument is not positive and finite
     """
     b = laplace_scale(l1_sensitivity=l1_sensitivity, epsilon=epsilon)
     value = np.asarray(value, float)
@@ -96,7 +96,9 @@ def laplace_release(*, l1_sensitivity: float, epsilon: float, adjacency: str) ->
 
 
 def hockey_stick_laplace(*, epsilon: float, scale: float) -> float:
-    r"""Hockey-stick divergence of two Laplace laws with centres a sensitivity apart in one coordinate: the exact delta.
+    r"""The exact delta of Laplace noise: the hockey-stick divergence of two Laplace laws.
+
+    The centres of the two laws differ by the sensitivity, in one coordinate.
 
     .. math:: \delta(\epsilon) = \max\big(0,\; 1 - e^{(\epsilon - 1/\lambda)/2}\big), \qquad \lambda = b / \Delta_1
 
@@ -109,7 +111,7 @@ def hockey_stick_laplace(*, epsilon: float, scale: float) -> float:
 
     Returns
     -------
-    delta : float in [0, 1]; 0 from epsilon = 1 / lambda on, and positive below it
+    delta : float in [0, 1]; 0 for epsilon >= 1 / lambda, and positive for a smaller epsilon
 
     Raises
     ------
@@ -131,7 +133,7 @@ def hockey_stick_laplace(*, epsilon: float, scale: float) -> float:
 
 
 def claimed_gaussian_scale(*, epsilon: float, delta: float, l2_sensitivity: float) -> float:
-    r"""The least noise that the report allows for every epsilon. It is too little above an epsilon between 4 and 10.
+    r"""The noise of Proposition 2.2, which is printed for every epsilon but is too little for a large epsilon.
 
     .. math:: \sigma = \sqrt{2 \log(1.25/\delta)}\, S_2(f) / \epsilon
 
@@ -149,9 +151,9 @@ def claimed_gaussian_scale(*, epsilon: float, delta: float, l2_sensitivity: floa
 
     Notes
     -----
-    This noise has no guarantee. `classical_gaussian_scale` raises an error for an epsilon without proof.
-    `gaussian_scale` holds for every epsilon. The report asks for noise strictly above the value here. The epsilon above
-    which the noise is too little depends on delta
+    This noise has no guarantee. `classical_gaussian_scale` raises an error if epsilon is above 1, because there the
+    noise has no proof. `gaussian_scale` holds for every epsilon. The report asks for noise strictly above the value
+    that this function returns. The noise is too little above an epsilon between 4 and 10, which depends on delta
     (`nfa.papers.berthier2019.mechanisms.printed_scales.critical_epsilon`).
 
     Examples
@@ -185,8 +187,8 @@ def classical_gaussian_scale(*, epsilon: float, delta: float, l2_sensitivity: fl
 
     Notes
     -----
-    The textbook states it for epsilon < 1 (we quote from memory). On a grid of epsilon <= 1 and delta from 1e-12 to
-    0.999, the exact delta at this noise is at most 0.318 of the requested delta.
+    The textbook states this noise for epsilon < 1 (we quote from memory). On a grid of epsilon <= 1 and delta from
+    1e-12 to 0.999, the exact delta at this noise is at most 0.318 of the requested delta.
 
     Examples
     --------
@@ -253,7 +255,7 @@ def gaussian_mechanism(value, *, noise_std: float, rng: np.random.Generator) -> 
     noise_std : float > 0, from `gaussian_scale`, `classical_gaussian_scale` or
         `nfa.papers.berthier2019.mechanisms.total_variation.gaussian_tv_scale`. For the accountant, give it to
         `nfa.mechanism.Mechanism` as noise_std
-    rng : numpy.random.Generator; a seeded one is not private
+    rng : numpy.random.Generator; with a seeded generator, the output is not private
 
     Returns
     -------
@@ -270,7 +272,7 @@ def gaussian_mechanism(value, *, noise_std: float, rng: np.random.Generator) -> 
 
 
 def _least(fits: Callable[[float], bool], start: float) -> float:
-    """The least positive number that fits, by bisection from above. We assume that all larger numbers fit too."""
+    """The least positive number for which `fits` is true, by bisection; `fits` must be true for all larger numbers."""
     low = high = start
     while not fits(high):
         low, high = high, 4 * high

@@ -52,7 +52,7 @@ def advanced_composition(*, epsilon: float, delta: float = 0.0, k: int, delta_sl
     epsilon : float >= 0, of one release
     delta : float in [0, 1], of one release
     k : int >= 1, number of releases; each release may depend on earlier results
-    delta_slack : float delta' in (0, 1); if it goes to 0, epsilon' goes to infinity
+    delta_slack : float delta' in (0, 1); if delta' goes to 0, epsilon' goes to infinity
 
     Returns
     -------
@@ -77,7 +77,7 @@ def advanced_composition(*, epsilon: float, delta: float = 0.0, k: int, delta_sl
 
 
 def advanced_pays_from(*, epsilon: float, delta_slack: float) -> float:
-    r"""The number k above which Theorem 2.1 gives less than the sum of the epsilons; inf for epsilon >= log 2.
+    r"""The number k of releases above which Theorem 2.1 gives less than the sum k epsilon; inf for epsilon >= log 2.
 
     .. math:: k > \frac{2 \log(1/\delta')}{(2 - e^\epsilon)^2}, \qquad \epsilon < \log 2
 
@@ -94,7 +94,7 @@ def advanced_pays_from(*, epsilon: float, delta_slack: float) -> float:
 
 
 def optimal_delta(total_epsilon: float, *, epsilon: float, delta: float = 0.0, k: int) -> float:
-    r"""The least delta at a given epsilon that holds for every k releases with the same (epsilon, delta).
+    r"""The least delta, at a given total epsilon, that holds for any k releases with the same (epsilon, delta).
 
     .. math:: 1 - (1 - \delta)^k \Big(1 - \sum_{j : L_j > \epsilon'} \binom kj \frac{e^{j \epsilon}}{(1 +
               e^\epsilon)^k} \big(1 - e^{\epsilon' - L_j}\big)\Big), \qquad L_j = (2 j - k)\, \epsilon
@@ -118,8 +118,8 @@ def optimal_delta(total_epsilon: float, *, epsilon: float, delta: float = 0.0, k
 
     Notes
     -----
-    j counts the answers in favour of the data, and L_j is the privacy loss. All terms of the sum are positive. We
-    compute their probabilities in log space.
+    j is the number of truthful answers among k randomised responses, and L_j is the privacy loss. All terms of the sum
+    are positive. We compute their probabilities in log space.
 
     Examples
     --------
@@ -141,7 +141,7 @@ def optimal_delta(total_epsilon: float, *, epsilon: float, delta: float = 0.0, k
 
 
 def optimal_epsilon(total_delta: float, *, epsilon: float, delta: float = 0.0, k: int) -> float:
-    """The least epsilon at a given delta that holds for every k releases with the same (epsilon, delta).
+    """The least epsilon, at a given total delta, that holds for any k releases with the same (epsilon, delta).
 
     Source: [berthier2019:thm2.1] [berthier2019:rr]
 
@@ -201,7 +201,8 @@ def optimal_delta_of(total_epsilon: float, *, epsilons: Sequence[float], deltas:
 
     Notes
     -----
-    This takes exponential time. The report calls the problem hard for this reason (`nfa eq berthier2019:rem-nphard`).
+    The enumeration takes exponential time. The report calls the problem hard for this reason
+    (`nfa eq berthier2019:rem-nphard`).
 
     Examples
     --------
@@ -219,7 +220,7 @@ def optimal_delta_of(total_epsilon: float, *, epsilons: Sequence[float], deltas:
         _check(epsilon, delta)
     require.not_negative(total_epsilon=total_epsilon)
     loss, log_p = np.zeros(1), np.zeros(1)
-    for epsilon in epsilons:  # each release doubles the patterns, because its answer is for or against the data
+    for epsilon in epsilons:  # each release doubles the number of patterns, because its answer is truthful or not
         loss = np.concatenate([loss + epsilon, loss - epsilon])
         log_p = np.concatenate([log_p - np.log1p(np.exp(-epsilon)), log_p - np.logaddexp(0, epsilon)])
     over = loss > total_epsilon
@@ -228,7 +229,7 @@ def optimal_delta_of(total_epsilon: float, *, epsilons: Sequence[float], deltas:
 
 
 def _with_deltas(bits: float, deltas: Sequence[float]) -> float:
-    """1 - prod (1 - delta_i) (1 - bits), without cancellation if all numbers are small."""
+    """1 - prod (1 - delta_i) (1 - bits), without cancellation for small numbers; bits is the delta without deltas."""
     if bits >= 1 or max(deltas) == 1:
         return 1.0
     return -math.expm1(math.fsum([math.log1p(-bits), *(math.log1p(-delta) for delta in deltas)]))

@@ -54,7 +54,7 @@ def neighbours(x, *, adjacency: str) -> Iterator[np.ndarray]:
 
     Raises
     ------
-    ValueError : if x is not a row of counts, or the adjacency is not one of the two
+    ValueError : if x is not a row of counts, or if the adjacency is not one of the two names
 
     Examples
     --------

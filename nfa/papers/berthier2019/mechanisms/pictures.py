@@ -1,4 +1,4 @@
-"""Pictures of the classic mechanisms: densities that mask each other, claimed and true privacy. Drawn only to files."""
+"""Pictures of the classic mechanisms, as PNG files: densities that overlap, and claimed and true privacy."""
 
 import math
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ FIRST, SECOND, RIGHT, PRINTED, PLAIN = "#0072B2", "#D55E00", "#009E73", "#D55E00
 
 
 def masking_figure(path: Path, drawn: Sequence[float], curve: tuple, points: list[tuple[float, float]]) -> None:
-    """Draw two densities at several amounts of noise, and the total variation over the noise, to a PNG file.
+    """Draw to a PNG file two densities at several amounts of noise, and the total variation as a function of the noise.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def masking_figure(path: Path, drawn: Sequence[float], curve: tuple, points: lis
 
 
 def laplace_figure(path: Path, deltas, tv: dict[str, list], scales: dict[str, list], gaussian: list[float]) -> None:
-    """Draw the true total variation of Laplace noise against the claimed one, and the necessary noise, to a PNG file.
+    """Draw to a PNG file the true total variation of Laplace noise for each claimed delta, and the necessary noise.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def laplace_figure(path: Path, deltas, tv: dict[str, list], scales: dict[str, li
 def textbook_figure(
     path: Path, epsilons, ratios: dict[float, list], crossings: dict[float, float], noise: tuple[float, list, list]
 ) -> None:
-    """Draw the ratio of exact to claimed delta for the textbook's Gaussian noise, and this noise next to the least one.
+    """Draw the exact delta divided by the claimed delta for the textbook's Gaussian noise, and the sufficient noise.
 
     Parameters
     ----------
@@ -146,13 +146,13 @@ def textbook_figure(
 
 
 def orders_figure(path: Path, epsilons, sizes, lines: dict[str, tuple], at: dict[str, float]) -> None:
-    """Draw the orders of Table 1 over epsilon and over n, with every constant set to 1, to a PNG file.
+    """Draw to a PNG file the orders of Table 1 as functions of epsilon and of n, with every constant set to 1.
 
     Parameters
     ----------
     path : file to write
     epsilons, sizes : (k,) and (j,) arrays
-    lines : {row: (values over epsilon, values over n)}
+    lines : {row: (values for all epsilons, values for all sizes)}
     at : fixed values of d, n and epsilon
     """
     figure = new_figure("Orders of the excess loss, every constant set to 1: only slopes mean something", 13)

@@ -1,4 +1,4 @@
-"""What the report prints about the classic mechanisms: the content of numbers.toml, and its guides as Markdown."""
+"""The report's numbers about the classic mechanisms (from numbers.toml), and explanations of our tables in Markdown."""
 
 import tomllib
 from importlib.resources import files

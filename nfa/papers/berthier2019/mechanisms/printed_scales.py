@@ -1,6 +1,7 @@
 """Propositions 2.2 and 2.4 of Berthier (2019): the printed scales of Gaussian and Laplace noise, and their privacy.
 
-All values come from closed forms. numbers.toml lists what the report states and what it leaves open.
+All values come from closed forms. The file numbers.toml lists the report's statements and the questions that the
+report leaves open.
 """
 
 import math

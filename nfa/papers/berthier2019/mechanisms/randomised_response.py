@@ -18,7 +18,7 @@ def randomised_response(bits, *, truth: float, rng: np.random.Generator) -> np.n
     ----------
     bits : (n,) array of 0 and 1, the true answers
     truth : float p in [0, 1], the probability of a truthful answer; 1/2 in the report
-    rng : numpy.random.Generator; a seeded one is not private
+    rng : numpy.random.Generator; with a seeded generator, the output is not private
 
     Returns
     -------
@@ -37,7 +37,7 @@ def randomised_response(bits, *, truth: float, rng: np.random.Generator) -> np.n
 
 
 def randomised_response_epsilon(*, truth: float) -> float:
-    r"""The epsilon of one answer, exact and the same in both directions.
+    r"""The exact epsilon of one answer. Exchanging the two neighbours does not change this epsilon.
 
     .. math:: \epsilon = \log \frac{1 + p}{1 - p}
 
@@ -201,7 +201,7 @@ def randomised_response_release(*, truth: float, sampling: str = "none", samplin
     Parameters
     ----------
     truth : float p in [0, 1]
-    sampling, sampling_rate : as in `nfa.mechanism.Mechanism`. Everybody answers, or a fresh sample in each round
+    sampling, sampling_rate : as in `nfa.mechanism.Mechanism`; in each round, everybody or a fresh sample answers
 
     Examples
     --------

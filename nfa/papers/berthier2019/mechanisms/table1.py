@@ -1,4 +1,4 @@
-"""Table 1 of Berthier (2019): orders of the excess loss, and an example with the powers of its first two rows."""
+"""Table 1 of Berthier (2019): orders of the excess loss, and an example with the powers of the first two rows."""
 
 import math
 from pathlib import Path
@@ -42,7 +42,7 @@ def excess_loss_of_mean(*, d: int, n: int, epsilon: float, delta: float) -> floa
 
 
 def powers_of_mean() -> tuple[float, float, float]:
-    """The powers of d, n and epsilon in `excess_loss_of_mean`, measured by doubling each of the three.
+    """The powers of d, n and epsilon in `excess_loss_of_mean`, measured by doubling one of d, n and epsilon at a time.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def order(row: dict[str, Any], *, d: float, n: float, epsilon: float) -> float:
 
 
 def table1_rows() -> list[dict[str, Any]]:
-    """The rows of the table as printed. Some rows also have the powers of an example."""
+    """The rows of the printed table. Some rows also have the powers of our example, the mean of n records."""
     found = "d^{:.2f} n^{:.2f} epsilon^{:.2f}".format(*powers_of_mean())
     rows = []
     for printed in _TABLE1["rows"]:

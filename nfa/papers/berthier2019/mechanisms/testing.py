@@ -106,7 +106,7 @@ def roc_of_laws(p, q) -> tuple[np.ndarray, np.ndarray]:
     Returns
     -------
     false_positive, true_positive : (j,) arrays from 0 to 1, the corners of the curve. Mixtures of two tests give the
-        lines between the corners. The trade-off curve is 1 - true_positive over false_positive
+        lines between the corners. The trade-off curve is 1 - true_positive as a function of false_positive
 
     Examples
     --------
@@ -124,7 +124,9 @@ def roc_of_laws(p, q) -> tuple[np.ndarray, np.ndarray]:
 
 
 def auc_of_laws(p, q) -> float:
-    """The area under `roc_of_laws`: the probability that an output under q ranks above one under p. A tie counts 1/2.
+    """The area under the curve of `roc_of_laws`: the probability that an output under q ranks above an output under p.
+
+    A tie counts 1/2.
 
     Source: [berthier2019:membership] [berthier2019:attacks]
 
@@ -175,7 +177,7 @@ def gaussian_membership(*, noise_multiplier: float) -> tuple[float, float]:
 
     Returns
     -------
-    auc, accuracy : floats in [1/2, 1]; the accuracy is for equally many members and others
+    auc, accuracy : floats in [1/2, 1]; the accuracy is for equally many members and non-members
 
     Examples
     --------
@@ -186,7 +188,7 @@ def gaussian_membership(*, noise_multiplier: float) -> tuple[float, float]:
     return float(special.ndtr(1 / noise_multiplier / math.sqrt(2))), float(special.ndtr(0.5 / noise_multiplier))
 
 
-# --- what (epsilon, delta) allows
+# --- what (epsilon, delta)-DP allows
 
 
 def dp_trade_off(type_one, *, epsilon: float, delta: float = 0.0) -> np.ndarray:
@@ -216,7 +218,7 @@ def dp_trade_off(type_one, *, epsilon: float, delta: float = 0.0) -> np.ndarray:
 
 
 def dp_to_tv(*, epsilon: float, delta: float = 0.0) -> float:
-    r"""The largest total variation that (epsilon, delta)-DP allows. `success` computes the best accuracy from it.
+    r"""The largest total variation that (epsilon, delta)-DP allows. `success` turns a total variation into an accuracy.
 
     .. math:: TV \le \delta + (1 - \delta) \tanh(\epsilon / 2)
 

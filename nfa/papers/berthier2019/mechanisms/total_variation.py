@@ -42,13 +42,13 @@ def best_coupling(p, q) -> np.ndarray:
 
 
 def tv_of_any_two(delta: float, *, n: int, adjacency: str) -> float:
-    """A bound on the total variation between any two data sets of n records, if it is at most delta for neighbours.
+    """A bound on the total variation between the outputs on any two data sets of n records.
 
     Source: [berthier2019:def-tv]
 
     Parameters
     ----------
-    delta : float in (0, 1), total variation between neighbours
+    delta : float in (0, 1), bound on the total variation between the outputs on two neighbours
     n : int >= 1, number of records
     adjacency : "replace-one", with n steps from one data set to the other, or "add-remove", with 2 n steps
 
@@ -104,7 +104,7 @@ def laplace_tv(*, l1_sensitivity: float, scale: float) -> float:
 
 
 def claimed_laplace_tv_scale(*, l1_sensitivity: float, delta: float) -> float:
-    r"""The scale of Proposition 2.4. It bounds the gap between two densities, not their total variation.
+    r"""The scale of Proposition 2.4. This scale bounds the gap between two densities, not their total variation.
 
     .. math:: b = \sqrt{\Delta_1 / (2 \delta)}
 
@@ -117,8 +117,8 @@ def claimed_laplace_tv_scale(*, l1_sensitivity: float, delta: float) -> float:
 
     Notes
     -----
-    This scale has no guarantee. It is too small unless the sensitivity is at most 2 log(1 - delta)^2 / delta, about 2
-    delta. It also does not have the unit of the sensitivity. Use `corrected_laplace_tv_scale`.
+    This scale has no guarantee; use `corrected_laplace_tv_scale`. The scale is too small unless the sensitivity is at
+    most 2 log(1 - delta)^2 / delta, which is about 2 delta. Its unit also differs from the unit of the sensitivity.
 
     Examples
     --------

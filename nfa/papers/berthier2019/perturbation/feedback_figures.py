@@ -30,7 +30,9 @@ LONG = 40  # steps of the picture, where gamma alpha = 0.1 and sigma = 1
 
 
 def update(alphas: tuple[float, ...], noise: np.ndarray, *, gamma: float, feedback: bool) -> np.ndarray:
-    """The iterates theta_1 .. theta_T from 0 with gradients alpha_t theta. Each path has its own noise.   (T, paths)
+    """The iterates theta_1 .. theta_T of paths that start at 0, with gradients alpha_t theta.   (T, paths)
+
+    Each path has its own noise.
 
     Parameters
     ----------
@@ -48,14 +50,15 @@ def update(alphas: tuple[float, ...], noise: np.ndarray, *, gamma: float, feedba
 def variances(alphas: tuple[float, ...], *, gamma: float, sigma: float, feedback: bool) -> np.ndarray:
     """Variances of theta_1 .. theta_T.
 
-    One run for each noise sets this noise to sigma and the others to 0. The squares of the iterates add up.
+    For the noise of each step, one run sets this noise to sigma and all other noises to 0. The variance of an iterate
+    is the sum of its squares over these runs.
     """
     impulses = update(alphas, sigma * np.eye(len(alphas)), gamma=gamma, feedback=feedback)
     return np.square(impulses).sum(axis=1)
 
 
 def feedback_rows(feedback: bool) -> list[dict[str, Any]]:
-    """Six steps: the variance from the printed recursion, and the variance of the update itself.
+    """A row for each of six steps: the variance from the printed recursion, and the variance of the update itself.
 
     Source: [berthier2019:prop3.2] [berthier2019:prop3.3]
     """

@@ -1,6 +1,7 @@
 """Figures 3, 4 and 6 of Berthier (2019): the distance of two passes of SGD after a step with different records.
 
-The report's figures are drawings without numbers. Here we run the passes and compare them with the bounds in its text.
+The report's figures are drawings without numbers. Here we run the passes and compare their distances with the bounds
+in the report's text.
 """
 
 import tomllib
@@ -32,7 +33,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class DescentCase:
-    """The setting of a drawing: learning rate, noise on the gradient, range of the curvature of a record's loss."""
+    """The setting of a drawing: learning rate, noise on the gradient, and range of the curvature of a record's loss."""
 
     gamma: float
     sigma: float
@@ -48,20 +49,20 @@ CASES = {
 
 
 def stretch(case: str) -> float:
-    """The largest factor by which a step of a case can multiply distances: rho, 1, or C = 1 + gamma beta."""
+    """The largest factor by which a step can multiply distances: rho, 1 (convex), or 1 + gamma beta (non-convex)."""
     gamma, mu, beta = CASES[case].gamma, CASES[case].mu, CASES[case].beta
     return 1 + gamma * beta if mu < 0 else contraction(gamma=gamma, mu=mu, beta=beta)
 
 
 def gap_bound(case: str, t: int, k: int) -> float:
-    """The report's bound on the gap after step k of two passes with different records at step t. It is 0 before t."""
+    """The report's bound on the gap of two passes after step k, if their records differ at step t; 0 for k < t."""
     if k < t:
         return 0.0
     return float(output_gaps(k, gamma=CASES[case].gamma, L=L, rho=stretch(case))[t - 1])
 
 
 def random_pair(case: str, t: int, rng: np.random.Generator) -> tuple[Gradients, Gradients]:
-    """The gradients of a pass over random records of norm 1 in the plane, and those with another record at step t."""
+    """Gradients of a pass over random records of norm 1 in the plane, and gradients with another record at step t."""
     angles = rng.uniform(0, 2 * np.pi, N + 1)
     x, y = np.array([np.cos(angles), np.sin(angles)]).T, rng.integers(0, 2, N + 1).astype(float)
     if case == "non-convex":
@@ -85,9 +86,10 @@ def bent(x: np.ndarray, y: np.ndarray) -> Gradients:
 
 
 def worst_pair(case: str, t: int) -> tuple[Gradients, Gradients]:
-    """A pair on a line with the largest possible gap: opposite gradients of norm L at step t, then the same losses.
+    """A pair of passes on a line with the largest possible gap: at step t, the gradients are opposite, of norm L.
 
-    After step t, strongly convex losses curve by mu, convex losses are flat, and non-convex losses curve by -beta.
+    At all other steps, the two passes have equal losses. Their curvature is mu in the strongly convex case, 0 in the
+    convex case, and -beta in the non-convex case.
     """
     curvature = CASES[case].mu
 
@@ -122,7 +124,7 @@ def largest_gaps(case: str, t: int) -> np.ndarray:
 
 
 def worst_gaps(case: str, t: int) -> np.ndarray:
-    """The distances of the worst pair.   (N + 1,)"""
+    """The distance between the two passes of the worst pair after every step.   (N + 1,)"""
     gradients, others = worst_pair(case, t)
     return gaps_of(simulate_pair(gradients, others, theta0=np.zeros(1), gamma=CASES[case].gamma))
 
@@ -169,7 +171,7 @@ def gap_notes(case: str) -> Callable[[list[dict[str, Any]]], list[str]]:
 
 
 def privacy_curves(case: str) -> dict[str, np.ndarray]:
-    """Renyi epsilons of order 2 over the place t = 1 .. N: the curves of the right panel, by their names."""
+    """Renyi epsilons of order 2 for every place t = 1 .. N of the record: the curves of the right panel, by name."""
     places = range(1, N + 1)
     if case == "strongly convex":
         gaps = output_gaps(N, gamma=CASES[case].gamma, L=L, rho=stretch(case))

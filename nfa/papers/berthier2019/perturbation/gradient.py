@@ -1,4 +1,4 @@
-"""One pass of SGD over the records: the distance of two such passes, and noise on every gradient.
+"""One pass of SGD over the records: the distance between two passes, and noise on every gradient.
 
 This is Berthier (2019, Sections 3.2.2 and 3.2.3). A pass uses every record once, in a random order. Step t of n uses
 record order[t - 1]. For noise on the output, see `nfa.papers.berthier2019.perturbation.output`.
@@ -76,7 +76,8 @@ def simulate_pair(gradients: Gradients, others: Gradients, **settings) -> np.nda
 
     Examples
     --------
-    All losses are theta^2 / 2, except in the first step on the second data set: 2 theta^2 / 2. The gap is then halved.
+    All losses are theta^2 / 2, but the first step on the second data set has the loss theta^2. Each later step halves
+    the gap.
 
     >>> plain = lambda theta: theta
     >>> pair = simulate_pair([plain] * 3, [lambda theta: 2 * theta, plain, plain], theta0=np.array([1.0]), gamma=0.5)
@@ -102,7 +103,7 @@ def contraction(*, gamma: float, mu: float, beta: float) -> float:
 
     Returns
     -------
-    rho : float >= 0; below 1 if mu > 0 and gamma < 2 / beta, 1 if mu = 0 and gamma <= 2 / beta
+    rho : float >= 0. It is below 1 if mu > 0 and gamma < 2 / beta. It is 1 if mu = 0 and gamma <= 2 / beta
 
     Raises
     ------
@@ -157,7 +158,7 @@ def gradient_perturbation(
 
 
 def check_nonexpansive(problem: Problem, gamma: float) -> None:
-    """Raise ValueError unless gamma is in (0, 2 / beta]. Then a step on a convex loss stretches no distance."""
+    """Raise ValueError unless gamma is in (0, 2 / beta], so that a step on a convex loss stretches no distance."""
     if not 0 < gamma <= 2 / problem.beta:
         raise ValueError(f"gamma must be in (0, 2 / beta], here at most {2 / problem.beta:.6g}, got {gamma}")
 

@@ -1,9 +1,9 @@
 """Amplification by iteration: bounds on what the last iterate of a pass of noisy SGD reveals about an earlier record.
 
 Only the last iterate is released. The noise of the steps after the use of the record hides the record further. The
-shifted divergences of `nfa.papers.berthier2019.perturbation.shifted` measure how much. Epsilons are in nats.
-`nfa.papers.berthier2019.perturbation.last_iterate` applies the result to a pass over shuffled records, and an
-accountant counts it.
+shifted divergences of `nfa.papers.berthier2019.perturbation.shifted` measure how well the noise hides the record.
+Epsilons are in nats. `nfa.papers.berthier2019.perturbation.last_iterate` applies the result to a pass over shuffled
+records, and returns this pass as a release for an accountant.
 """
 
 import math
@@ -53,8 +53,8 @@ def iteration_bound(alpha, *, C: float, s, a, sigma):
 
     Examples
     --------
-    There are two steps without contraction, and the record differs in the first one. Each noise hides half of the
-    shift: 2 * 2 (1/2)^2/2.
+    There are two steps without contraction, and the record differs in the first step. The noise of each step hides half
+    of the shift, so the bound is 2 * 2 (1/2)^2/2.
 
     >>> z, epsilon = iteration_bound(2, C=1.0, s=[1.0, 0.0], a=[0.5, 0.5], sigma=1.0)
     >>> z, float(epsilon)
@@ -113,7 +113,7 @@ def best_shifts(*, s: float, C: float, n: int, t: int) -> np.ndarray:
 
 
 def noise_share(C: float, i):
-    r"""The share of one noise's divergence that is left after i noises, each stretched by C in every later step.
+    r"""The divergence of the record with the noise of i steps, divided by the divergence with the noise of one step.
 
     .. math:: \frac{1 - C^{-2}}{1 - C^{-2i}} = \Big( \sum_{k=0}^{i-1} C^{-2k} \Big)^{-1}, \qquad 1/i \text{ for } C = 1
 
@@ -191,7 +191,7 @@ def rdp_iteration(alpha, L: float, sigma: float, C: float, n: int, t: int):
 
     Examples
     --------
-    Two noises and C^2 = 2: (1 - 1/2) / (1 - 1/4) = 2/3 of the curve of one release, 2 * 3 * 1 / 4.
+    Two noises and C^2 = 2 give the share (1 - 1/2) / (1 - 1/4) = 2/3. The curve of one release is 2 * 3 * 1 / 4.
 
     >>> round(float(rdp_iteration(3, L=1.0, sigma=2.0, C=2**0.5, n=5, t=4)), 12)
     1.0

@@ -19,7 +19,9 @@ from nfa.papers.berthier2019.perturbation.shifted import check_alpha, check_posi
 
 
 def softmax_average(alpha: float, divergences, weights=None) -> float:
-    r"""Lemma 3.1: the divergence of a mixture, if its component is drawn independently of the data and not released.
+    r"""Lemma 3.1: a bound on the divergence of a mixture whose components are drawn independently of the data.
+
+    The index of the drawn component must not be released.
 
     .. math:: D_\alpha \le \frac{1}{\alpha - 1} \log \sum_j q_j e^{(\alpha - 1) D_\alpha^{(j)}}
 
@@ -33,7 +35,8 @@ def softmax_average(alpha: float, divergences, weights=None) -> float:
 
     Returns
     -------
-    divergence : nats, between the mean and the largest; an equality if the output identifies the component
+    divergence : nats, between the mean and the largest of the divergences. The bound is attained if the output
+        identifies the component
 
     Raises
     ------
@@ -68,7 +71,7 @@ def weak_convexity(alpha: float, divergences, weights=None, *, c: float = 1.0) -
 
     Returns
     -------
-    divergence : nats; at least `softmax_average`, from which it follows
+    divergence : nats. This bound follows from `softmax_average` and is at least as large
 
     Raises
     ------
@@ -109,8 +112,9 @@ def rdp_shuffled_epoch(alpha, L: float, sigma: float, C: float, n: int, *, metho
     Parameters
     ----------
     alpha : order > 1, or an array of orders
-    L, sigma, C : as in `nfa.papers.berthier2019.perturbation.iteration.rdp_iteration`, with its conditions on the loss
-    n : integer >= 1, records and steps
+    L, sigma, C : as in `nfa.papers.berthier2019.perturbation.iteration.rdp_iteration`, with the same conditions on
+        the loss
+    n : integer >= 1, number of records and of steps
     method : "softmax", "mean" or "max"
 
     Returns
@@ -151,7 +155,7 @@ def rdp_shuffled_epoch(alpha, L: float, sigma: float, C: float, n: int, *, metho
 
 
 def one_pass(*, L: float, sigma: float, C: float, n: int, order: str, released: str) -> Classic:
-    """A pass of noisy SGD, one record per step, as the accountant counts it: in SGD steps, n per pass.
+    """The release of one pass of noisy SGD with one record per step. The accountant counts it in steps, n per pass.
 
     Source: [berthier2019:thm3.6] [berthier2019:sec3.3.2-mean]
 
@@ -164,7 +168,8 @@ def one_pass(*, L: float, sigma: float, C: float, n: int, order: str, released: 
 
     Returns
     -------
-    release : Classic, under replace-one; passes add up, because each starts where the one before it ended
+    release : Classic, under replace-one. The curves of passes add up, because each pass starts at the last iterate of
+        the pass before it
 
     Raises
     ------
@@ -173,9 +178,9 @@ def one_pass(*, L: float, sigma: float, C: float, n: int, order: str, released: 
 
     Notes
     -----
-    In a fixed order, the record may be the last one, so the curve is that of one release. A pass that stops early costs
-    at most as much as a whole pass. We can regard its steps as the last steps of a pass. The records that it omits cost
-    nothing.
+    If the order is fixed, the replaced record may be at the last step, so the curve is the curve of one release. A pass
+    that stops early costs at most as much as a whole pass, because we can regard its steps as the last steps of a pass.
+    The records that a pass does not use cost nothing.
 
     Examples
     --------

@@ -98,7 +98,7 @@ def corrected_feedback_covariances(a: np.ndarray, *, gamma: float, sigma: float)
 
 
 def claimed_feedback_covariances(a: np.ndarray, *, gamma: float, sigma: float) -> np.ndarray:
-    r"""Covariances of the iterates with noise feedback as printed. They are too small.
+    r"""The printed covariances of the iterates with noise feedback. The printed values are too small.
 
     .. math:: \Sigma_0 = 0, \qquad
               \Sigma_{t+1} = 2 \gamma^2 \sigma^2 a_t^2 + (I - \gamma a_t) \Sigma_t (I - \gamma a_t)
@@ -111,7 +111,7 @@ def claimed_feedback_covariances(a: np.ndarray, *, gamma: float, sigma: float) -
 
 
 def _recursion(a: np.ndarray, gamma: float, sigma: float, added) -> np.ndarray:
-    """S_{t+1} = sigma^2 added(a_t, t) + (I - gamma a_t) S_t (I - gamma a_t) from S_0 = 0."""
+    """The matrices S_t with S_0 = 0 and S_{t+1} = sigma^2 added(a_t, t) + (I - gamma a_t) S_t (I - gamma a_t)."""
     require.positive(sigma=sigma)
     kept = _kept(a, gamma)
     covariances = [np.zeros(kept.shape[1:])]

@@ -1,4 +1,4 @@
-"""Noise in the objective of empirical risk minimisation: one random linear term, and what it reveals.
+"""Noise in the objective of empirical risk minimisation: a random linear term, and how private the results are.
 
 This is Berthier (2019, Section 3.2.1). For noise on every gradient, see
 `nfa.papers.berthier2019.perturbation.gradient`; for noise on the output, see
@@ -60,7 +60,9 @@ def objective_perturbation(
 
 
 def objective_mechanism(*, loss: str, n: int, R: float, b: float) -> Mechanism:
-    r"""The release of objective perturbation in the known case: the mean of n numbers in [0, R] with Laplace noise.
+    r"""The release of objective perturbation for the mean of n numbers in [0, R] with Laplace noise.
+
+    This is the only case with a guarantee that we know.
 
     .. math:: \mathrm{argmin}_\theta \frac1n \sum_i \tfrac12 (\theta - x_i)^2 + \eta \theta = \bar x - \eta
 
@@ -101,14 +103,14 @@ def objective_mechanism(*, loss: str, n: int, R: float, b: float) -> Mechanism:
 
 
 def objective_descent(problem: Problem, *, eta: np.ndarray, gamma: float, steps: int, theta0: np.ndarray) -> np.ndarray:
-    r"""Gradient descent on the perturbed objective. The same noise moves every gradient.
+    r"""Gradient descent on the perturbed objective. The same noise is added to every gradient.
 
     .. math:: \theta_{t+1} = \theta_t - \gamma (\nabla \ell(\theta_t) + \eta)
 
     Source: [berthier2019:objpert]
 
-    The result is the array of the iterates, (steps + 1, d). They have no guarantee, because their differences cancel
-    eta: see `released_contraction`.
+    The function returns the iterates, a (steps + 1, d) array. The iterates have no guarantee, because their differences
+    cancel eta (see `released_contraction`).
     """
     iterates = [np.asarray(theta0, float)]
     for _ in range(steps):
@@ -117,7 +119,7 @@ def objective_descent(problem: Problem, *, eta: np.ndarray, gamma: float, steps:
 
 
 def released_contraction(iterates: np.ndarray) -> np.ndarray:
-    r"""What the iterates of `objective_descent` reveal about a least-squares problem: I - gamma H, for every noise.
+    r"""The matrix I - gamma H of a least-squares problem, from the iterates of `objective_descent` with any noise.
 
     .. math:: \theta_{t+2} - \theta_{t+1} = (I - \gamma H)(\theta_{t+1} - \theta_t), \qquad
               H = \frac1n \sum_i x_i x_i^\top + \lambda I
@@ -130,7 +132,8 @@ def released_contraction(iterates: np.ndarray) -> np.ndarray:
 
     Returns
     -------
-    contraction : (d, d) array; because gamma and lambda are public, it reveals the records' matrix of second moments
+    contraction : (d, d) array. Because gamma and lambda are public, this matrix reveals the records' matrix of second
+        moments
 
     Raises
     ------

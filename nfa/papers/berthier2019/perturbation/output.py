@@ -1,6 +1,6 @@
 """Noise on the output of one pass of SGD: the largest distance between two outputs, and the noise that hides it.
 
-This is Berthier (2019, Section 3.2.2). The last iterate under noise feedback (Section 3.4) has the same curve.
+This is Berthier (2019, Section 3.2.2). The last iterate under noise feedback (Section 3.4) has the same Renyi curve.
 """
 
 import math
@@ -27,7 +27,7 @@ def output_gaps(n: int, *, gamma: float, L: float, rho: float) -> np.ndarray:
     n : int >= 1, steps of the pass
     gamma : float > 0, learning rate
     L : float > 0, bound on the part of a gradient that depends on the data
-    rho : float >= 0, from `contraction`; at 1 no gap shrinks
+    rho : float >= 0, from `contraction`; if rho is 1, no gap shrinks
 
     Returns
     -------
@@ -74,12 +74,12 @@ def output_rdp(orders: np.ndarray, *, gaps: np.ndarray, sigma: float) -> np.ndar
 
     Notes
     -----
-    The record that differs has every place with probability 1 / n, and Lemma 3.1 averages over the places. The
-    divergence of two Gaussians with the same covariance is the same in both directions, so the curve covers both.
+    The record that differs has every place with probability 1 / n, and Lemma 3.1 averages over the places. For two
+    Gaussians with the same covariance, the divergences in the two directions are equal, so the curve bounds both.
     """
     orders = check_orders(orders)
     require.positive(sigma=sigma)
-    halves = np.square(np.asarray(gaps) / sigma) / 2  # alpha times these are the curves of the places   (n,)
+    halves = np.square(np.asarray(gaps) / sigma) / 2  # alpha times halves[t - 1] is the curve of place t   (n,)
     return np.array([softmax_average(alpha, alpha * halves) for alpha in orders])
 
 
@@ -102,7 +102,7 @@ def corrected_output_variance(*, alpha: float, sensitivity: float, epsilon: floa
 
 
 def claimed_output_variance(*, alpha: float, sensitivity: float, epsilon: float) -> float:
-    r"""The variance as printed. It is enough for epsilon <= 1 and too small for epsilon > 1.
+    r"""The printed variance, which is enough for epsilon <= 1 and too small for epsilon > 1.
 
     .. math:: \sigma^2 = \frac{\alpha s^2}{2 \epsilon^2}
 
@@ -130,7 +130,7 @@ def output_perturbation(
 
     Source: [berthier2019:outpert]
 
-    `output_release` gives the guarantee and raises the same errors. theta0 is public.
+    `output_release` returns the guarantee. This function raises the same errors as `output_release`. theta0 is public.
     """
     output_release(problem, gamma=gamma, sigma=sigma)
     order = rng.permutation(problem.n)
@@ -151,7 +151,7 @@ def output_release(problem: Problem, *, gamma: float, sigma: float) -> Classic:
 
     Raises
     ------
-    ValueError : if the problem is not strongly convex, its gradients are not bounded, or a number is out of range
+    ValueError : if the problem is not strongly convex, if its gradients are not bounded, or if a number is out of range
 
     Examples
     --------
@@ -171,7 +171,7 @@ def output_release(problem: Problem, *, gamma: float, sigma: float) -> Classic:
 
 
 def feedback_release(problem: Problem, *, gamma: float, sigma: float) -> Classic:
-    r"""The guarantee of the last iterate of one pass with noise feedback. It equals that of noise on the output.
+    r"""The guarantee of the last iterate of a pass with noise feedback, which is the guarantee of noise on the output.
 
     .. math:: \theta_n = y_n - \eta_n, \qquad y_t = y_{t-1} - \gamma \nabla \ell(y_{t-1} - \eta_{t-1}, x_t)
 
@@ -190,10 +190,10 @@ def feedback_release(problem: Problem, *, gamma: float, sigma: float) -> Classic
     Notes
     -----
     This result is ours and unreviewed. The report has laws for affine gradients only. Write y_t = theta_t + eta_t. The
-    noises eta_1 .. eta_{n-1} do not depend on the data. Given them, y_n is the output of a pass without noise on the
-    shifted losses u -> l(u - eta_{t-1}, x_t). The shifted losses have the same mu, beta and L, so `output_gaps` bounds
-    the gap of two y_n. eta_n is fresh noise on y_n. By joint convexity (Lemma 3.1), averaging over the other noise does
-    not increase the divergence. So the claim of the section is false.
+    noises eta_1 .. eta_{n-1} do not depend on the data. Given these noises, y_n is the output of a pass without noise
+    on the shifted losses u -> l(u - eta_{t-1}, x_t). The shifted losses have the same mu, beta and L, so `output_gaps`
+    bounds the gap between y_n on two neighbours. eta_n is fresh noise on y_n. By joint convexity (Lemma 3.1), averaging
+    over the other noise does not increase the divergence. So the claim of Section 3.4.3 is false.
     """
     if problem.loss != "logistic":
         raise ValueError(

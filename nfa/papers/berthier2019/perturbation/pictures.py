@@ -1,4 +1,4 @@
-"""Pictures of two passes of SGD side by side, and of the variance under noise feedback, drawn only to files."""
+"""Pictures of two passes of SGD side by side, and of the variance under noise feedback, as PNG files."""
 
 from pathlib import Path
 
@@ -12,13 +12,13 @@ CURVES = {"without feedback": "#0072B2", "with feedback": "#009E73", "with feedb
 
 
 def gap_figure(path: Path, title: str, pair: np.ndarray, t: int, gaps: dict, privacy: dict, *, noisy: bool) -> None:
-    """Draw one pair of passes, the distances for several places of the record, and epsilon over the place, to a PNG.
+    """Draw to a PNG file a pair of passes, their distances for several places of the record, and epsilon by place.
 
     Parameters
     ----------
     path : file to write
     pair : (2, n + 1) array, the iterates of the two passes along one direction
-    t : step at which their records differ
+    t : step at which the records of the two passes differ
     gaps : {step: ((n + 1,) largest distances, (n + 1,) bounds)}
     privacy : {name: (n,) array of epsilons for the places 1 .. n}
     noisy : whether noise is added at every step, for the title of the left panel

@@ -90,16 +90,16 @@ class Problem:
 
     @property
     def beta(self) -> float:
-        """Smoothness: the largest curvature of a record's loss. phi'' is at most 1/4 (logistic), 1 (least squares)."""
+        """Smoothness: the largest curvature of a record's loss, with phi'' <= 1/4 (logistic) or 1 (least squares)."""
         return self.lam + self.x_bound**2 * (0.25 if self.loss == "logistic" else 1.0)
 
     @property
     def L(self) -> float:
-        """Bound on phi' x, the part of a gradient that depends on the data, for parameters in the ball.
+        """Bound on the norm of phi' x, the part of a gradient that depends on the data, for parameters in the ball.
 
-        It does not include lambda theta, the gradient of the regulariser. lambda theta is the same for all records, so
-        it cancels in the difference of two records' gradients. No strongly convex loss, and so no loss with a
-        regulariser, has bounded gradients on all of R^d.
+        The bound does not include lambda theta, the gradient of the regulariser. lambda theta is the same for all
+        records, so it cancels in the difference of two records' gradients. No strongly convex loss, and so no loss with
+        a regulariser, has bounded gradients on all of R^d.
         """
         derivative = 1.0 if self.loss == "logistic" else self.x_bound * self.radius + self.y_bound
         return self.x_bound * derivative
@@ -163,7 +163,7 @@ def minimise(problem: Problem, *, eta: np.ndarray | None = None, tolerance: floa
 
     Examples
     --------
-    The noise in the objective moves the mean of two numbers: (1 + 3) / 2 - 0.5.
+    The noise in the objective moves the mean of 1 and 3 to (1 + 3) / 2 - 0.5.
 
     >>> problem = Problem(loss="least-squares", x=np.ones((2, 1)), y=np.array([1.0, 3.0]), lam=0, x_bound=1, y_bound=3)
     >>> minimise(problem, eta=np.array([0.5])).tolist()

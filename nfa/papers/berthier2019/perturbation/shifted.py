@@ -1,8 +1,8 @@
 """Shifted Renyi divergences, and how a step and its noise change them: the lemmas of amplification by iteration.
 
-Divergences are in nats. Here sigma is the noise on an iterate, so it is gamma sigma for the step theta - gamma
-(gradient + noise). `nfa.papers.berthier2019.perturbation.iteration` has the theorems on passes of SGD that follow from
-the lemmas.
+Divergences are in nats. Here sigma is the standard deviation of the noise on an iterate. If a step is theta - gamma
+(gradient + noise), sigma is gamma times the standard deviation of the noise on the gradient.
+`nfa.papers.berthier2019.perturbation.iteration` has the theorems on passes of SGD that follow from the lemmas.
 """
 
 import math
@@ -14,7 +14,7 @@ from nfa.privacy.divergences import check_order
 
 
 def shifted_renyi_gaussian(alpha, *, distance: float, sigma: float, z: float):
-    r"""Shifted Renyi divergence of two Gaussians with one covariance sigma^2 I and means at a distance.
+    r"""Shifted Renyi divergence of two Gaussians with the same covariance sigma^2 I and different means.
 
     .. math:: D_\alpha^{(z)}(\mu \| \nu) := \inf_{\mu' :\, W_\infty(\mu, \mu') \le z} D_\alpha(\mu' \| \nu)
               = \frac{\alpha (d - z)_+^2}{2 \sigma^2}
@@ -38,16 +38,16 @@ def shifted_renyi_gaussian(alpha, *, distance: float, sigma: float, z: float):
 
     Notes
     -----
-    The closed form is ours. The report gives only the definition. The closed form is an upper bound: move the mean of
-    mu by z towards the mean of nu. It is also a lower bound. Let mu' be a law within z of mu. Projected on the line
-    through the means, mu' is stochastically at least N(d - z, sigma^2). Let r be the ratio of the density of N(d - z,
-    sigma^2) to that of N(0, sigma^2). For d > z, r is increasing. So by convexity E_nu[(dmu'/dnu)^alpha] >=
-    E_nu[r^alpha] + alpha (E_mu'[r^(alpha - 1)] - E_r[r^(alpha - 1)]) >= E_nu[r^alpha]. E_r is the mean under N(d - z,
-    sigma^2).
+    The closed form is ours. The report gives only the definition. The closed form is an upper bound, because we may
+    move the mean of mu by z towards the mean of nu. It is also a lower bound. Let mu' be a law within z of mu.
+    Projected on the line through the means, mu' is stochastically at least N(d - z, sigma^2). Let r be the density of
+    N(d - z, sigma^2) divided by the density of N(0, sigma^2). For d > z, r is increasing. So by convexity
+    E_nu[(dmu'/dnu)^alpha] >= E_nu[r^alpha] + alpha (E_mu'[r^(alpha - 1)] - E_r[r^(alpha - 1)]) >= E_nu[r^alpha]. E_r is
+    the mean under N(d - z, sigma^2).
 
     Examples
     --------
-    Half of the distance 2 remains: 2 * 1^2 / 2.
+    Half of the distance 2 remains, so the divergence is 2 * 1^2 / 2.
 
     >>> float(shifted_renyi_gaussian(2, distance=2.0, sigma=1.0, z=1.0))
     1.0
@@ -57,7 +57,7 @@ def shifted_renyi_gaussian(alpha, *, distance: float, sigma: float, z: float):
 
 
 def shift_cost(alpha, *, a: float, sigma: float):
-    r"""The divergence that hides a shift of norm a in Gaussian noise: R_alpha of the noise N(0, sigma^2 I).
+    r"""R_alpha(zeta, a): the divergence that a shift of norm a causes in the Gaussian noise zeta = N(0, sigma^2 I).
 
     .. math:: R_\alpha(\zeta, a) := \sup_{\|v\| \le a} D_\alpha(\zeta * v \| \zeta) = \frac{\alpha a^2}{2 \sigma^2}
 
@@ -110,7 +110,7 @@ def after_noise(z: float, epsilon, *, alpha, a: float, sigma: float):
 
     Returns
     -------
-    z, epsilon : the shift after the noise and a bound on the divergence shifted by it
+    z, epsilon : the shift after the noise, and a bound on the divergence shifted by this z
 
     Raises
     ------
@@ -129,7 +129,7 @@ def after_noise(z: float, epsilon, *, alpha, a: float, sigma: float):
 
 
 def after_step(z: float, epsilon, *, C: float, s: float):
-    r"""Lemma 3.4: a C-Lipschitz step on X, and a step on X' that is within the distance s of the first step everywhere.
+    r"""Lemma 3.4: the shift after a C-Lipschitz step psi on X and a step psi' on X' that differ by at most s.
 
     .. math:: D_\alpha^{(C z + s)}(\psi(X) \| \psi'(X')) \le D_\alpha^{(z)}(X \| X')
 
@@ -159,7 +159,7 @@ def after_step(z: float, epsilon, *, C: float, s: float):
 
 
 def check_alpha(alpha) -> np.ndarray:
-    """The order or orders as a float array. Raises ValueError unless all are above 1 and finite."""
+    """The order or orders as a float array. Raises ValueError unless all orders are above 1 and finite."""
     alpha = np.asarray(alpha, float)
     for order in alpha[~((alpha > 1) & (alpha < math.inf))].ravel()[:1]:
         check_order(order)

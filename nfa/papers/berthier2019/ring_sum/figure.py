@@ -71,7 +71,7 @@ def notes(found: Rows) -> list[str]:
 
 
 def draw(path: Path, found: Rows) -> None:
-    """Draw leak and loss over the size of the mask to a PNG file."""
+    """Draw to a PNG file the leak and the error for each size of the mask."""
     from nfa.experiments.plots import new_figure, save_figure, tidy
 
     figure = new_figure("A larger mask on real numbers leaks less and causes larger errors", 9)

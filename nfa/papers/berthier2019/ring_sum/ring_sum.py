@@ -19,8 +19,8 @@ def ring_views(x: np.ndarray, mask: np.ndarray, modulus: int) -> tuple[np.ndarra
 
     .. math:: v_1 = r + x_1, \qquad v_i = v_{i-1} + x_i, \qquad S = v_n - r \pmod m
 
-    Node 1 draws the mask r and sends v_1 to node 2. Node i adds its own x_i and sends v_i on. Node n sends v_n back to
-    node 1, which subtracts the mask and sends S to all nodes.
+    Node 1 draws the mask r and sends v_1 to node 2. Node i adds its own x_i and sends v_i to node i + 1. Node n sends
+    v_n back to node 1, which subtracts the mask and sends S to all nodes.
 
     Source: [berthier2019:ring] [berthier2019:poor-man]
 
@@ -33,7 +33,8 @@ def ring_views(x: np.ndarray, mask: np.ndarray, modulus: int) -> tuple[np.ndarra
     Returns
     -------
     S : (d,) array, the sum modulo m
-    views : list of n dicts, what each node holds and receives by name: "own", "received" and "sum"; node 1 also "mask"
+    views : list of n dicts with the values that each node holds and receives, by name: "own", "received" and "sum". The
+        dict of node 1 also has "mask"
 
     Raises
     ------
@@ -97,8 +98,8 @@ def encode(values: np.ndarray, resolution: float, modulus: int) -> np.ndarray:
     """Real numbers as residues: the nearest multiples of the resolution. Negative multiples k become modulus + k.
 
     The function raises ValueError unless every value is finite and its multiple k lies in -m/2 < k < m/2. The multiple
-    of a sum must lie there too. Otherwise `decode` returns the sum modulo m. So choose m larger than 2 n max abs(value)
-    / resolution.
+    of a sum must lie in this range too. Otherwise `decode` returns the sum modulo m. So choose m larger than 2 n max
+    abs(value) / resolution.
 
     Source: [berthier2019:ring]
 
@@ -117,7 +118,7 @@ def encode(values: np.ndarray, resolution: float, modulus: int) -> np.ndarray:
 
 
 def decode(residues: np.ndarray, resolution: float, modulus: int) -> np.ndarray:
-    """Real numbers from residues, in -m/2 .. m/2 resolutions: the inverse of `encode` up to its rounding.
+    """Real numbers from residues, between -m/2 and m/2 times the resolution: the inverse of `encode` up to rounding.
 
     Source: [berthier2019:ring]
 
@@ -176,7 +177,7 @@ def _check_modulus(modulus: int) -> None:
 
 
 def _residues(name: str, values: np.ndarray, modulus: int, ndim: int) -> np.ndarray:
-    """The values as 64-bit integers, checked so that sums of two of them do not overflow."""
+    """The checked values as 64-bit integers, so that the sum of two values does not overflow."""
     _check_modulus(modulus)
     values = np.asarray(values)
     if values.ndim != ndim or values.size == 0 or values.dtype.kind not in "ui":

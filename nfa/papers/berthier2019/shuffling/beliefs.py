@@ -1,7 +1,7 @@
-"""What the outputs of a shuffled pass reveal about the next record.
+"""Beliefs about the next record of a shuffled pass, given the outputs so far.
 
-phi[j][k] is the density of output j if record k was used for it, given the outputs before it. The functions compute
-exactly if the arguments are fractions, and with rounding if they are floats. Records and rows count from 0.
+phi[j][k] is the density of output j, given the earlier outputs, if its step used record k. The functions compute
+exactly if the arguments are fractions, and with rounding if they are floats. Records and rows are numbered from 0.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ LARGEST = 20  # largest number of records, which have 2^20 subsets
 
 
 def inclusion(phi: Sequence[Sequence[Number]], n: int | None = None) -> list[Number]:
-    r"""The probability u_k, given the outputs, that each record was among those used.
+    r"""The probability u_k, given the outputs, that record k was among the records used so far, for each k.
 
     .. math:: u_k = \frac{\sum_{M \ni k} \prod_j \phi_j(M(j))}{\sum_M \prod_j \phi_j(M(j))}
 
@@ -34,7 +34,7 @@ def inclusion(phi: Sequence[Sequence[Number]], n: int | None = None) -> list[Num
 
     Raises
     ------
-    ValueError : if phi is no such table, if it has more rows than records, or if no order explains the outputs
+    ValueError : if phi is not such a table, if phi has more rows than records, or if no order explains the outputs
 
     Examples
     --------
@@ -52,7 +52,7 @@ def inclusion(phi: Sequence[Sequence[Number]], n: int | None = None) -> list[Num
 
 
 def beliefs(phi: Sequence[Sequence[Number]], n: int | None = None) -> list[Number]:
-    r"""The probability that each record comes next, given the outputs. It is at most 1 / (n - m).
+    r"""The probability that each record is used next, given the outputs. This probability is at most 1 / (n - m).
 
     .. math:: p(s_t = k \mid \theta_{[1:t-1]}) = \frac{1 - u_k}{n - m}, \qquad m = t - 1
 
@@ -88,7 +88,7 @@ def beliefs(phi: Sequence[Sequence[Number]], n: int | None = None) -> list[Numbe
 
 
 def non_common_mass(p: Sequence[Number], q: Sequence[Number]) -> Number:
-    r"""The share of two mixtures over records that is not common, if record 0 is replaced.
+    r"""The share of the weight that two mixtures over records do not have in common, if record 0 is replaced.
 
     .. math:: 1 - \sum_{k \ge 1} \min(p_k, q_k)
 
@@ -100,7 +100,7 @@ def non_common_mass(p: Sequence[Number], q: Sequence[Number]) -> Number:
 
     Returns
     -------
-    c : number; p = (1 - c) O + c A and q = (1 - c) O + c B with one O, and this c is the smallest possible
+    c : number, the smallest c for which p = (1 - c) O + c A and q = (1 - c) O + c B with the same O
 
     Examples
     --------
@@ -111,7 +111,7 @@ def non_common_mass(p: Sequence[Number], q: Sequence[Number]) -> Number:
 
 
 def batch_densities(gradients: Sequence[float], output: float, *, sigma: float, b: int) -> dict[frozenset[int], float]:
-    r"""The density of an output for each batch of b records, if it is the sum of their gradients plus Gaussian noise.
+    r"""The density of an output for each batch: the output is the sum of b records' gradients plus Gaussian noise.
 
     .. math:: \phi(S) \propto \exp\Big( -\frac{(\theta - \sum_{k \in S} g_k)^2}{2 \sigma^2} \Big)
 
@@ -150,7 +150,7 @@ def batch_densities(gradients: Sequence[float], output: float, *, sigma: float, 
 
 
 def next_batch(phi: Mapping[frozenset[int], Number], *, n: int, b: int) -> dict[frozenset[int], Number]:
-    """The law of the second batch of a shuffled pass with batches of b, given the first output.
+    """The law of the second batch of a shuffled pass with batches of b records, given the first output.
 
     Source: [berthier2019:conj1]
 
@@ -165,7 +165,7 @@ def next_batch(phi: Mapping[frozenset[int], Number], *, n: int, b: int) -> dict[
 
     Examples
     --------
-    If the first batch is known to be {0, 1}, the second is one of the other pairs.
+    If the first batch is known to be {0, 1}, the second batch is {2, 3}.
 
     >>> {tuple(S): str(w) for S, w in next_batch({frozenset({0, 1}): 1}, n=4, b=2).items() if w}
     {(2, 3): '1'}
@@ -180,7 +180,7 @@ def next_batch(phi: Mapping[frozenset[int], Number], *, n: int, b: int) -> dict[
 
 
 def non_common_mass_of_batches(p: Mapping[frozenset[int], Number], q: Mapping[frozenset[int], Number]) -> Number:
-    r"""The share of two mixtures over batches that is not common, if record 0 is replaced.
+    r"""The share of the weight that two mixtures over batches do not have in common, if record 0 is replaced.
 
     Source: [berthier2019:conj1]
 
@@ -194,13 +194,14 @@ def non_common_mass_of_batches(p: Mapping[frozenset[int], Number], q: Mapping[fr
 
     Notes
     -----
-    For batches of one, c is at most 1 / (n - m), by the proposition of `nfa.papers.berthier2019.shuffling.our_proof`.
-    For larger batches, **c can exceed b / (n - m)**, and the proof does not cover them. For example, take n = 6 and
-    b = 2. Take an output that is only possible for {0, 1} under D, and only for {2, 3} under D'. Then c is 5/6, while
-    b / (n - b) is 1/2. If a second output identifies the batch, its total variation is this 5/6. For sums of clipped
-    gradients with Gaussian noise, c exceeds b / (n - m) too, at least up to sigma = L / 2. But a small search over such
-    sums found no Renyi divergence above the bound at the weight b / (n - b). The search covered n = 4 and 6, batches of
-    two, sigma from L / 10 to 2 L, and the orders 2 and 4.
+    For batches of one record, c is at most 1 / (n - m), by the proposition of
+    `nfa.papers.berthier2019.shuffling.our_proof`. The proof does not cover larger batches, for which **c can exceed
+    b / (n - m)**. For example, take n = 6 and b = 2. Take an output that is only possible for {0, 1} under D, and only
+    for {2, 3} under D'. Then c is 5/6, while b / (n - b) is 1/2. If the second output identifies the second batch, the
+    total variation of the second output is 5/6. For sums of clipped gradients with Gaussian noise, c exceeds b / (n -
+    m) too, at least up to sigma = L / 2. But a small search over such sums found no Renyi divergence above the bound at
+    the weight b / (n - b). The search covered n = 4 and 6, batches of two, sigma from L / 10 to 2 L, and the orders 2
+    and 4.
 
     Examples
     --------
@@ -239,7 +240,7 @@ def used_sets(phi: Sequence[Sequence[Number]]) -> dict[int, Number]:
 
 
 def table(phi: Iterable[Iterable[Number]], n: int | None) -> tuple[list[list[Number]], int]:
-    """The rows, with whole numbers as fractions, and n. Dividing each row by its largest entry changes no belief."""
+    """The checked rows, with integers as fractions, and n. We divide rows by their largest entry; no belief changes."""
     rows = [[Fraction(f) if isinstance(f, int) else f for f in row] for row in phi]
     n = len(rows[0]) if rows else n
     if n is None or any(len(row) != n for row in rows):

@@ -5,9 +5,9 @@ one. Each step clips the gradient to L, adds noise N(0, sigma^2 I) to it and rel
 one record.
 
 The formulas here omit the O(...) of the conjectures. `nfa.papers.berthier2019.shuffling.our_bound` includes every term.
-Its proof is in `nfa.papers.berthier2019.shuffling.our_proof`. The proof is ours, and nobody else has reviewed it. No
-accountant calls one of these modules. `nfa.privacy.accountant` counts a pass as one full release (berthier2019:lem3.1).
-This count also holds for tau = 1.
+The proof of that bound is in `nfa.papers.berthier2019.shuffling.our_proof`. The proof is ours, and nobody else has
+reviewed it. No accountant calls any of these modules. `nfa.privacy.accountant` counts a pass as one full release
+(berthier2019:lem3.1). This count also holds for tau = 1.
 """
 
 import math
@@ -20,7 +20,7 @@ from nfa.sampling import records_per_pass
 
 
 def conjectured_step_rdp(orders, *, n: int, t: int, L: float, sigma: float, C: float = 16.0) -> np.ndarray:
-    r"""Conjecture 1 without its O(...): the Renyi curve of one step, given the outputs before it. It is not a bound.
+    r"""Conjecture 1 without its O(...): the Renyi curve of one step, given the earlier outputs. It is not a bound.
 
     .. math:: \varepsilon_t(\alpha) = \frac{C \alpha L^2}{(n - t + 1)^2 \sigma^2}
 
@@ -30,12 +30,12 @@ def conjectured_step_rdp(orders, *, n: int, t: int, L: float, sigma: float, C: f
     ----------
     orders : (k,) array of orders > 1
     n : int >= 1, number of records
-    t : int in 1 .. n. In Conjecture 1, it is the number of outputs already seen, so the step is number t + 1. In
-        section 4.4.2 and Conjecture 2, it is the number of the step. The weight of a record at step t is 1 / (n - t +
-        1), so the second meaning is the natural one. The difference of one is within the O(...)
+    t : int in 1 .. n. In Conjecture 1, t is the number of outputs already seen, so the step is number t + 1. In
+        section 4.4.2 and Conjecture 2, t is the number of the step. The weight of a record at step t is 1 / (n - t +
+        1), so the second meaning is the natural meaning. The difference of one is within the O(...)
     L : float > 0, clip norm
     sigma : float >= 2 L, noise std on each coordinate of the gradient
-    C : float, at least 16 in the report; its experiments use 16
+    C : float, at least 16 in the report; the report's experiments use 16
 
     Returns
     -------
@@ -47,7 +47,7 @@ def conjectured_step_rdp(orders, *, n: int, t: int, L: float, sigma: float, C: f
 
     Notes
     -----
-    The omitted O((n - t + 1)^-3) is not small at large orders. At n = 1000 and sigma = 2 L this formula is below the
+    The omitted O((n - t + 1)^-3) is not small at large orders. At n = 1000 and sigma = 2 L this formula is below an
     exact divergence from alpha = 14 on.
 
     Examples
@@ -151,7 +151,7 @@ def conjectured_epsilon(
     largest_order: float = math.inf,
     summed: bool = False,
 ) -> tuple[float, float]:
-    r"""The epsilon from the leading term of the conjectures, one reading of Figure 12. It is no guarantee.
+    r"""The epsilon from the leading term of the conjectures, a possible meaning of Figure 12. It is no guarantee.
 
     .. math:: \epsilon = \min_{1 < \alpha \le A} R \alpha + \frac{\log(1/\delta)}{\alpha - 1},
               \qquad R = \frac{C e L^2}{n (1 - \tau) \sigma^2}

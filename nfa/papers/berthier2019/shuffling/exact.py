@@ -15,7 +15,7 @@ Mixture = tuple[Sequence[float], Sequence[float]]  # (weights, centres)
 
 
 def mixture_renyi(p: Mixture, q: Mixture, *, sigma: float, alpha: float) -> float:
-    r"""Renyi divergence of two mixtures of Gaussians with one variance on the line, by quadrature, in nats.
+    r"""Renyi divergence of two mixtures of Gaussians on the line with equal variances, by quadrature, in nats.
 
     .. math:: D_\alpha\Big( \sum_k p_k N(g_k, \sigma^2) \,\Big\|\, \sum_k q_k N(g'_k, \sigma^2) \Big)
 
@@ -29,7 +29,7 @@ def mixture_renyi(p: Mixture, q: Mixture, *, sigma: float, alpha: float) -> floa
 
     Returns
     -------
-    divergence : float >= 0, to about 1e-8
+    divergence : float >= 0, with an error of about 1e-8
 
     Raises
     ------
@@ -101,7 +101,7 @@ def worst_pair(orders, *, c: float, x: float) -> np.ndarray:
 
 
 def pass_renyi(gradients: Sequence[float], replaced: float, *, k: int, sigma: float, alpha: float) -> float:
-    r"""Renyi divergence, in nats, of all iterates of a pass of k steps on constant gradients, D from D'.
+    r"""Renyi divergence, in nats, of all iterates of a pass of k steps with constant gradients on D from those on D'.
 
     .. math:: D_\alpha\Big( \frac{1}{|S|} \sum_{s \in S} \prod_{j=1}^k N(g_{s_j}, \sigma^2) \,\Big\|\,
               \frac{1}{|S|} \sum_{s \in S} \prod_{j=1}^k N(g'_{s_j}, \sigma^2) \Big)
@@ -121,7 +121,7 @@ def pass_renyi(gradients: Sequence[float], replaced: float, *, k: int, sigma: fl
 
     Returns
     -------
-    divergence : float >= 0, to about 1e-9, by the trapezoidal rule, which converges exponentially here
+    divergence : float >= 0, with an error of about 1e-9, by the trapezoidal rule, which converges exponentially here
 
     Raises
     ------
@@ -142,8 +142,8 @@ def pass_renyi(gradients: Sequence[float], replaced: float, *, k: int, sigma: fl
     require.positive(sigma=sigma)
     worlds = np.array([gradients, [replaced, *gradients[1:]]], float)
     middle, G = (worlds.max() + worlds.min()) / 2, max((worlds.max() - worlds.min()) / 2, 1e-9 * sigma)
-    # The densities have zeros at the distance pi sigma^2 / (2 G) from the real axis, so the error of this step width is
-    # near e^-59.
+    # The densities have zeros at the distance pi sigma^2 / (2 G) from the real axis, so the error with the grid spacing
+    # h is near e^-59.
     h = min(sigma / 3, sigma**2 / (6 * G))
     reach = (2 * alpha - 1) * G + 9 * sigma
     grid = middle + h * np.arange(-int(reach / h) - 1, int(reach / h) + 2)

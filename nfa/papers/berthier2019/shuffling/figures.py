@@ -1,6 +1,6 @@
 """Sections 4.3 to 4.5 of Berthier's report: the toy example in exact fractions, and exact numbers for Conjecture 1.
 
-Both follow from formulas, so nothing is trained.
+All numbers follow from formulas, so nothing is trained.
 """
 
 import math
@@ -34,7 +34,7 @@ L, SIGMA = 1.0, 2.0  # SIGMA is the least noise that the conjecture allows
 
 
 def fig9_rows() -> list[dict[str, Any]]:
-    """The epsilon of pure differential privacy, with and without replacement, for several p."""
+    """A row for each p and sampling: the epsilon of pure differential privacy with and without replacement."""
     rows = []
     for p in SHARES:
         for sampling, replacement in REPLACEMENT.items():
@@ -72,7 +72,7 @@ def fig9_summary(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def noisy_rows() -> list[dict[str, Any]]:
-    """The same table for quadratic losses and Gaussian noise: D_2 and total variation of the last iterate."""
+    """Rows for the example with quadratic losses and Gaussian noise: the divergence D_2 of the last iterate."""
     rows = []
     for sigma in (1.0, 2.0):
         for sampling, replacement in REPLACEMENT.items():
@@ -83,7 +83,7 @@ def noisy_rows() -> list[dict[str, Any]]:
 
 
 def fig9_notes(rows: list[dict[str, Any]]) -> list[str]:
-    """Sections of the report that explain the table and show the same example with noise and quadratic losses."""
+    """Sections of nfa's report that explain the table and show the example with noise and quadratic losses."""
     tv = {}
     for name, replacement in REPLACEMENT.items():
         p, q = (list(toy((1, other), p=0.5, replacement=replacement).values()) for other in (1, 2))
@@ -154,7 +154,7 @@ def conj1_summary(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def conj1_notes(rows: list[dict[str, Any]]) -> list[str]:
-    """Sections of the report: the meaning of the columns, what is proved, and how to check the proof."""
+    """Sections of nfa's report: the meaning of the columns, what is proved, and how to check the proof."""
     return _TOML["conj1"]["notes"].splitlines()
 
 

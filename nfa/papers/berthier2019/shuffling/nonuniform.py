@@ -30,8 +30,8 @@ def ternary_chi(p, q, r, *, j: float) -> float:
 
     Returns
     -------
-    divergence : float >= 0; for j > 1, inf if p and q differ on an outcome without mass under r; for j = 1, twice the
-        total variation
+    divergence : float >= 0. For j > 1, it is inf if p and q differ on an outcome without mass under r. For j = 1, it is
+        twice the total variation of p and q
 
     Raises
     ------
@@ -41,9 +41,9 @@ def ternary_chi(p, q, r, *, j: float) -> float:
     -----
     The report does not define this divergence. We use the definition of the report's source, quoted from memory. The
     source calls a mechanism zeta-ternary-|chi|^alpha private if D_{|chi|^j} <= zeta(j)^j for the laws on any three
-    mutually adjacent data sets. Lemma 4.1: if the mechanism runs on one record drawn with weights of at most c, it has
-    this property with c zeta in place of zeta. Adjacent means replace-one: three data sets of the same size that differ
-    in the same record.
+    mutually adjacent data sets. Lemma 4.1 says that a mechanism on one record, drawn with weights of at most c, has
+    this property with c zeta in place of zeta. Three data sets are adjacent if they have the same size and differ in
+    the same record.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def subsampled_nonuniform(orders, *, c: float, curve: Curve) -> np.ndarray:
 
     Examples
     --------
-    With the weights 1/n, this is Theorem 3.2. Here 1 + 4 (1/4) (3 - 1) = 3, the same as without amplification.
+    With the weights 1/n, this bound is Theorem 3.2. Here 1 + 4 (1/4) (3 - 1) = 3, as without amplification.
 
     >>> rdp = subsampled_nonuniform([2], c=0.5, curve=lambda a: np.log(3) * a / 2)
     >>> round(float(np.exp(rdp[0])), 12)
@@ -105,7 +105,7 @@ def subsampled_nonuniform(orders, *, c: float, curve: Curve) -> np.ndarray:
 
 
 def printed_nonuniform(orders, *, c: float, curve: Curve) -> np.ndarray:
-    r"""Theorem 4.2 as printed, with its sum from j = 1: true but useless.
+    r"""Theorem 4.2 as printed, with its sum from j = 1. This bound is true but too large to be useful.
 
     .. math:: \frac{1}{\alpha - 1} \log \Big(1 + 4 c^2 \binom{\alpha}{2} (e^{\epsilon(2)} - 1)
               + 2 \sum_{j=1}^\alpha c^j \binom{\alpha}{j} e^{(j-1) \epsilon(j)} \Big)
@@ -118,7 +118,7 @@ def printed_nonuniform(orders, *, c: float, curve: Curve) -> np.ndarray:
 
     Returns
     -------
-    rdp : (k,) array, nats; the additional printed terms are all positive, so it is at least `subsampled_nonuniform`
+    rdp : (k,) array, nats, at least `subsampled_nonuniform`, because the additional printed terms are all positive
 
     Notes
     -----
@@ -150,13 +150,13 @@ def high_noise_limit() -> float:
 
     Returns
     -------
-    x : float; for Gaussian noise, the largest (sensitivity / sigma)^2 at which the report's step is true
+    x : float; for Gaussian noise, the largest (sensitivity / sigma)^2 at which the report's inequality is true
 
     Notes
     -----
-    The report's sentence, 4 (e^epsilon(2) - 1) <= 8 / sigma^2, uses epsilon(2) = 1 / sigma^2, which belongs to a
-    sensitivity of 1. With the report's own sensitivity 2 L, it becomes 4 (e^epsilon(2) - 1) <= 32 L^2 / sigma^2. This
-    gives the 16 of Conjecture 1: 32 (alpha (alpha - 1) / 2) / (alpha - 1) = 16 alpha.
+    The report's inequality, 4 (e^epsilon(2) - 1) <= 8 / sigma^2, uses epsilon(2) = 1 / sigma^2, which belongs to a
+    sensitivity of 1. With the report's own sensitivity 2 L, it becomes 4 (e^epsilon(2) - 1) <= 32 L^2 / sigma^2. The
+    constant 16 of Conjecture 1 follows, because 32 (alpha (alpha - 1) / 2) / (alpha - 1) = 16 alpha.
 
     Examples
     --------

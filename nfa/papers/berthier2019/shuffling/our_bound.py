@@ -1,10 +1,10 @@
 """Privacy of SGD with shuffling: the bound of Conjecture 1 with all its terms, by our own unreviewed proof.
 
 For the setting, see `nfa.papers.berthier2019.shuffling.conjectures`. Two gradients of a step are at most 2 L apart, and
-x = 4 L^2 / sigma^2 is the square of this distance over the noise. `nfa.papers.berthier2019.shuffling.our_proof` has the
-proof with its hypotheses: batch size one, one record replaced, fresh noise in each step. **Nobody else has reviewed the
-proof.** So no accountant calls this module. You get its numbers only if you call it by name, and the result is called
-`Unreviewed`.
+x = 4 L^2 / sigma^2 is the square of this distance divided by sigma. `nfa.papers.berthier2019.shuffling.our_proof` has
+the proof with its hypotheses: batch size one, one record replaced, fresh noise in each step. **Nobody else has reviewed
+the proof.** So no accountant calls this module. You get its numbers only if you call its functions yourself, and the
+class of the result is `Unreviewed`.
 """
 
 import math
@@ -56,7 +56,7 @@ class Unreviewed:
 
 
 def corrected_step_rdp(orders, *, c, L: float, sigma: float, cap: bool = True) -> np.ndarray:
-    r"""The bound behind Conjecture 1 with all its terms, for one step given all outputs before it. Unreviewed.
+    r"""The bound of our proof of Conjecture 1, for one step given all earlier outputs. The proof is unreviewed.
 
     .. math:: B(c, \alpha, x) = \frac{1}{\alpha - 1} \log\Big(1 + c^2 \binom{\alpha}{2} 4 (e^x - 1)
               + 2 \sum_{j=3}^\alpha c^j \binom{\alpha}{j} e^{j (j-1) x / 2} \Big),
@@ -70,11 +70,11 @@ def corrected_step_rdp(orders, *, c, L: float, sigma: float, cap: bool = True) -
     Parameters
     ----------
     orders : (k,) array of integers >= 2
-    c : float in (0, 1], or an array (m,) of them: 1 / (number of records not yet used before the step)
+    c : float in (0, 1], or an array (m,) of such numbers: 1 / (number of records not yet used before the step)
     L : float > 0, clip norm
     sigma : float > 0, noise std on each coordinate of the gradient. The report assumes sigma >= 2 L. Our proof does not
         need this condition
-    cap : whether to take the two minima
+    cap : whether to take the minimum in the first term and the minimum with 2 alpha L^2 / sigma^2
 
     Returns
     -------
@@ -87,10 +87,9 @@ def corrected_step_rdp(orders, *, c, L: float, sigma: float, cap: bool = True) -
 
     Notes
     -----
-    The formula is the one of `nfa.privacy.subsampling.without_replacement_berthier` (with the cap:
-    `without_replacement`) at the rate c. The proof shows that the formula holds for a shuffled pass, in which the
-    weights depend on the data. `nfa.papers.berthier2019.shuffling.our_proof` lists its hypotheses, such as batch size
-    one.
+    This is the formula of `nfa.privacy.subsampling.without_replacement_berthier` (with the cap: `without_replacement`)
+    at the rate c. The proof shows that the formula holds for a shuffled pass, in which the weights depend on the data.
+    `nfa.papers.berthier2019.shuffling.our_proof` lists the hypotheses of the proof, such as batch size one.
 
     Examples
     --------
@@ -123,7 +122,7 @@ def corrected_step_rdp(orders, *, c, L: float, sigma: float, cap: bool = True) -
 
 
 def remainder_constant(alpha: int, *, L: float, sigma: float) -> float:
-    r"""The constant of the O((n - t + 1)^-3) in Conjecture 1, for one order. Unreviewed.
+    r"""The constant of the O((n - t + 1)^-3) in Conjecture 1 at one order, by our unreviewed proof.
 
     .. math:: K_\alpha(x) = \frac{2}{\alpha - 1} \sum_{j=3}^\alpha \binom{\alpha}{j} e^{j (j-1) x / 2}, \qquad
               D_\alpha \le 2 \alpha (e^x - 1) c^2 + K_\alpha(x) c^3
@@ -159,7 +158,7 @@ def remainder_constant(alpha: int, *, L: float, sigma: float) -> float:
 
 
 def corrected_pass_rdp(orders, *, n: int, k: int, L: float, sigma: float, cap: bool = True) -> np.ndarray:
-    r"""The Renyi curve of a pass of k steps, all iterates released. Unreviewed.
+    r"""The Renyi curve of a pass of k steps if all iterates are released, by our unreviewed proof.
 
     .. math:: \sum_{t=1}^k B\Big(\frac{1}{n - t + 1}, \alpha, x\Big)
 
@@ -212,7 +211,7 @@ def corrected_epsilon(
     orders=None,
     conversion: str = "mironov2017",
 ) -> Unreviewed:
-    r"""The epsilon of a run of Algorithm 1 by our proof of Conjecture 1, with every term. Unreviewed; replace-one.
+    r"""The epsilon of a run of Algorithm 1, if one record is replaced, by our unreviewed proof of Conjecture 1.
 
     .. math:: \epsilon(\alpha) = w P(k) + P(r), \qquad P(j) = \sum_{t=1}^j B\Big(\frac{1}{n-t+1}, \alpha, x\Big),
               \qquad k = \lfloor \tau n \rfloor,\ \lceil k e / \tau \rceil = w k + r,\ 0 \le r < k
@@ -246,12 +245,12 @@ def corrected_epsilon(
     -----
     If the proof is right, the curve is at least the Renyi divergence of all iterates of the run, wherever the run
     stops. Each B holds given all outputs before its step. The cap of a pass holds given all outputs before the pass. So
-    w passes and r steps add up.
+    the costs of w passes and r steps add up.
 
     With the cap, a pass that stops early can cost more than its share of the whole pass, because few steps can cost
     nearly as much as the capped pass. For example, take n = 2, sigma = L and delta = 1e-5. The first step of a whole
     pass has epsilon 8.98, but half of the capped pass gives 7.84. Without the cap, the share would be enough, because
-    each step costs more than the step before.
+    each step costs more than the step before it.
 
     Examples
     --------

@@ -11,8 +11,8 @@ otherwise see remark 1. (H6) A pass has at most n steps. For Gaussian steps also
 noise on the iterate is N(0, gamma^2 sigma^2 I), and x = 4 L^2 / sigma^2.
 
 Fix a step t, and write m = t - 1 and c = 1 / (n - m). Fix a history h: the m outputs of this pass, and all outputs of
-earlier passes. Let phi_j(k) be the density of the j-th output of the pass if record k was used for it. It is the same
-under D and D' for k != 0. Only phi_j(0) changes, to phi'_j(0).
+earlier passes. Let phi_j(k) be the density of the j-th output of the pass if its step used record k. For k != 0,
+phi_j(k) is the same under D and D'. Only phi_j(0) changes, to phi'_j(0).
 
 **Lemma 1.** p(s_t = k | h) = (1 - u_k) / (n - m), where u_k = P(k in {s_1 .. s_m} | h).
 *Proof.* The likelihood of h depends only on s_1 .. s_m. Given h and the set of used records, s_t is uniform on the n -
@@ -61,7 +61,7 @@ centres lie in a ball of radius gamma L, so their distances are at most 2 gamma 
 N_v)^2 + 2 (N_s - N_v)^2 gives at most 4 (e^x - 1), and <= N_r^2 + N_s^2 gives 2 e^x. For j >= 3:
 |N_r - N_s|^j <= N_r^j + N_s^j gives at most 2 e^{j(j-1) x/2}. Then use log(1 + y) <= y and c^j <= c^3. QED
 
-**Conjecture 1, literally.** Step t + 1 given t outputs has c = 1 / (n - t). With k = n - t + 1 >= 2, 1 / (k-1)^2 <=
+**Conjecture 1 as printed.** Step t + 1 given t outputs has c = 1 / (n - t). With k = n - t + 1 >= 2, 1 / (k-1)^2 <=
 1 / k^2 + 6 / k^3 and 1 / (k-1)^3 <= 8 / k^3. So eps_t(a) <= 16 a L^2 / (k^2 sigma^2) + (24 a + 8 K_a(1)) / k^3 for
 sigma >= 2 L. This is the conjecture with C = 16, for each whole a >= 2. For a real order, use the next whole order
 (C = 32 is then enough). Conjecture 2 follows by adaptive composition over all outputs of all passes, since the bound
@@ -132,11 +132,13 @@ def decomposition(phi: Sequence[Sequence[Number]], replaced: Sequence[Number], n
 
     Raises
     ------
-    ValueError : if a table is wrong, or if the other n - 1 records alone cannot explain the outputs (remark 1)
+    ValueError : if phi or replaced is not such a table, or if the other n - 1 records alone cannot explain the outputs
+        (remark 1)
 
     Examples
     --------
-    Three records and one output. Its density is twice as large under record 0. Under D' record 0 cannot give it.
+    There are three records and one output. Under D, the density of the output is twice as large for record 0 as for the
+    other records. Under D', record 0 cannot give this output.
 
     >>> parts = decomposition([[2, 1, 1]], [0])
     >>> [str(weight) for weight in parts.A], [str(weight) for weight in parts.B], [str(w) for w in parts.O]
@@ -160,7 +162,7 @@ def decomposition(phi: Sequence[Sequence[Number]], replaced: Sequence[Number], n
 
 
 def _own_part(others: list[list[Number]], own: list[Number], b: list[Number]) -> list[Number]:
-    """A: weight 1 - u_0 on record 0, u_0 pi on the others, where u_0 pi_k = sum_j P(0 used at j) (b_k - a_k^(j))."""
+    """The weights of A: 1 - u_0 for record 0, and u_0 pi_k = sum_j P(0 used at j) (b_k - a_k^(j)) for record k."""
     absent = Fraction(1) * sum(used_sets(others).values())
     without = [others[:j] + others[j + 1 :] for j in range(len(others))]
     at = [density * sum(used_sets(rows).values()) for density, rows in zip(own, without, strict=True)]
@@ -175,7 +177,7 @@ def _own_part(others: list[list[Number]], own: list[Number], b: list[Number]) ->
 
 
 def path_end(M: Mapping[Row, Record], without: Mapping[Row, Record], j: Row) -> Record:
-    """The record at which the path from row j ends, in the edges of two injective maps. The second lacks row j.
+    """The record at which the path from row j ends, in the edges of two injective maps. The second map has no row j.
 
     Source: [berthier2019:conj1]
 
@@ -212,8 +214,8 @@ def exchange(
 
     Parameters
     ----------
-    M, without : injective maps; the second lacks one row of the first
-    record : covered by exactly one of them, and not the end of the path from the missing row
+    M, without : injective maps; the second map lacks one row of the first map
+    record : a record that exactly one map covers, and that is not the end of the path from the missing row
 
     Returns
     -------
@@ -222,7 +224,7 @@ def exchange(
 
     Raises
     ------
-    ValueError : if both maps or none cover the record, or if it is the end of the path from the missing row
+    ValueError : if both maps or no map covers the record, or if the record is the end of the path from the missing row
 
     Examples
     --------

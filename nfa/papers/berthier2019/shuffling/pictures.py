@@ -1,4 +1,4 @@
-"""Pictures of shuffled SGD, drawn only to files: the toy example's output probabilities, and one step's divergence."""
+"""Pictures of shuffled SGD, as PNG files: output probabilities of the toy example, and the divergence of one step."""
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -26,7 +26,7 @@ def toy_figure(
     shares: Sequence[float],
     curves: Mapping[str, Sequence[float]],
 ) -> None:
-    """Draw the output probabilities on two neighbours, with and without replacement, and epsilon over p, to a PNG.
+    """Draw to a PNG file output probabilities on two neighbours and epsilon by p, with and without replacement.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def step_figure(
     lefts: Sequence[int],
     by_left: Mapping[int, Mapping[str, Sequence[float]]],
 ) -> None:
-    """Draw the divergence of one step over the Renyi order, and over the number of records left, to a PNG file.
+    """Draw to a PNG file the divergence of one step as a function of the Renyi order and of the number of records left.
 
     Parameters
     ----------

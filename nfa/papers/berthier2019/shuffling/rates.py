@@ -65,6 +65,6 @@ def squared_distance(
 
 
 def _of_order(kept: np.ndarray, pull: np.ndarray) -> tuple[float, float, float]:
-    """The effect of steps in this order: the distance becomes K off + b, and unit noises add the variance spread."""
+    """K, b and spread of steps in this order: they turn a distance off into K off + b, and unit noise adds spread."""
     later = [prod(kept[j + 1 :]) for j in range(len(kept))]
     return prod(kept), float(pull @ later), float(np.square(later).sum())

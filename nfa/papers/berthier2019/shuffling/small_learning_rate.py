@@ -1,8 +1,8 @@
-"""A pass over shuffled records with a small learning rate: Proposition 3.1 of the report, and the sum behind it.
+"""A pass over shuffled records with a small learning rate: Proposition 3.1 of the report, and the sum that it bounds.
 
 The steps on a beta-smooth loss are C-Lipschitz with C = 1 + gamma beta. In the report, gamma decreases with the number
 n of records, as 1 / (beta sqrt(n)) or 1 / (beta n). For an accountant, use
-`nfa.papers.berthier2019.perturbation.last_iterate`. The functions here show how its numbers behave.
+`nfa.papers.berthier2019.perturbation.last_iterate`. The functions here show how the numbers of that module depend on n.
 """
 
 import math
@@ -67,8 +67,8 @@ def asymptotic_mean_share(n: int, *, rate: str) -> float:
 
     Notes
     -----
-    The constant is Euler's + log((e^2 - 1) / 2). The report's rates are log(n) / sqrt(n), which is too large by an
-    unbounded factor, and log(n) / n, which S exceeds.
+    The constant 1.7387 is Euler's constant + log((e^2 - 1) / 2). The report's rates are log(n) / sqrt(n), which is too
+    large by an unbounded factor, and log(n) / n, which S exceeds.
 
     Examples
     --------
@@ -104,8 +104,9 @@ def rdp_small_learning_rate(alpha, L: float, sigma: float, n: int, *, rate: str)
     Raises
     ------
     ValueError : if an argument is out of range
-    NoGuarantee : if n is smaller, or if sigma < L sqrt(2 alpha (alpha - 1)) at one of the orders. For smaller sigma,
-        both bounds hold if n is large enough, but at a given n Lemma 3.1 may exceed the second bound
+    NoGuarantee : if n is below 2 or 4, or if sigma < L sqrt(2 alpha (alpha - 1)) at one of the orders. For smaller
+        sigma, the bounds for both rates hold if n is large enough, but at a given n Lemma 3.1 may exceed the bound for
+        "1/n"
 
     Notes
     -----
@@ -118,7 +119,7 @@ def rdp_small_learning_rate(alpha, L: float, sigma: float, n: int, *, rate: str)
       n. So n times the mean is at most 2 log(n) from n = 100 on.
 
     For smaller n, we computed both sides at y = 1, where their ratio is largest. The report's own proof does not give
-    the second bound, because its sum is larger than log(n) / n.
+    the bound for 1/n, because the sum in this proof is larger than log(n) / n.
 
     Examples
     --------

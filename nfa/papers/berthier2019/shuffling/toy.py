@@ -6,9 +6,10 @@ from itertools import permutations, product
 
 OUTPUTS = (-2, 0, 2)
 
-# A step of size one from theta: theta -> STEPS[loss][theta]. We have not seen the drawing of the two losses. There are
-# 81 ways in which two steps can end in the three outputs. The report's two epsilons leave 6 of them, which differ only
-# in the names of the outputs. Equal losses end in one output, and the two orders of different losses in the other two.
+# A step with learning rate one moves theta to STEPS[loss][theta]. We have not seen the drawing of the two losses. There
+# are 81 ways in which two steps can end in the three outputs. Only 6 ways give the report's two epsilons, and these 6
+# differ only in the names of the outputs. Equal losses end in one output. The two orders of different losses end in the
+# other two outputs.
 STEPS = {1: {0: 1, 1: 0, -1: -2}, 2: {0: -1, -1: 0, 1: 2}}
 
 
@@ -80,10 +81,10 @@ def toy_ratio(*, p: Fraction | float, replacement: bool) -> Fraction:
 
 
 def noisy_toy(losses: tuple[int, int], *, replacement: bool) -> tuple[list[float], list[float]]:
-    r"""The same example with quadratic losses and noise: the last iterate after two noisy steps of size one from 0.
+    r"""The toy example with quadratic losses and noise: the last iterate after two noisy steps with learning rate one.
 
-    With l_1(u) = u^2 - u and l_2(u) = u^2 + u, a step is theta -> -theta + 1 or -theta - 1, plus N(0, sigma^2). The
-    last iterate is a mixture of Gaussians with variance 2 sigma^2.
+    With l_1(u) = u^2 - u and l_2(u) = u^2 + u, a step is theta -> -theta + 1 or -theta - 1, plus N(0, sigma^2). From
+    theta = 0, the last iterate is a mixture of Gaussians with variance 2 sigma^2.
 
     Source: [berthier2019:sec4.5]
 

@@ -3,7 +3,7 @@
 Claim: other methods add noise "to parameters with dimensions significantly higher than logits—often exceeding 100
 times", which costs more and varies more. "DP-ULR operates directly on logits".
 
-The reading refuted: the claim is about convolutions too. (It is true for dense layers. For each output, a dense layer
+We read the claim as a claim about convolutions too. (The claim is true for dense layers. For each output, a dense layer
 has one parameter per input, and one for the bias.)
 
 Counterexample: the first layer of the paper's ResNet-5 on CIFAR-10 (section 4.3), a convolution with stride 1. The

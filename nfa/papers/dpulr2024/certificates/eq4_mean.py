@@ -3,8 +3,8 @@
 Claim: "the expectation of our likelihood ratio gradient proxy equals the expectation of gradient with noise added,
 i.e., E_z(g) = E_z(∇L)". Here g = (1/σ²) (D v)ᵀ z L, and L is the loss at v + z, z ~ N(0, σ²).
 
-The reading refuted: the claim is also about losses with jumps, for example from modules that are not differentiable.
-(It is true if the loss is locally Lipschitz in the noise.)
+We read the claim as a claim that is also about losses with jumps, for example from modules that are not differentiable.
+(The claim is true if the loss is locally Lipschitz in the noise.)
 
 Counterexample: v is the parameter, at 0, so D v = 1. The loss is BELOW for v + z < 0 and ABOVE otherwise. Its gradient
 is 0 except for z = 0, which has probability 0, so E_z(∇L) = 0. E(z; z > 0) = σ/sqrt(2π) = -E(z; z < 0), so the mean of

@@ -7,8 +7,8 @@ gradient in each step". The bound is C² σ_0² for the sum over the batch, sinc
 So DP-ULR "provides privacy protection by ensuring the variance of the estimated gradient in an arbitrary direction no
 less than a pre-defined level".
 
-The reading refuted: the output is the sum of the estimates as released, each clipped to l2 norm C (line 205 of
-Algorithm 1). (The claim is true for the estimates before the clip, to leading order in σ.)
+We refute the claim in this meaning: the output is the sum of the estimates as released, each clipped to l2 norm C (line
+205 of Algorithm 1). (The claim is true for the estimates before the clip, to leading order in σ.)
 
 Counterexample: the first layer of the paper's MLP on MNIST and its largest batch. Estimates of different examples are
 independent. The covariance of a vector of norm at most C has a trace of at most C². So the trace for the sum over n

@@ -2,12 +2,12 @@
 
 Claim: "DP-SGD performs better with smaller batch sizes".
 
-The reading refuted: the claim holds in every row of the table. (It is true for σ_0 = 0.5 and 1.)
+We read the claim as a claim about every row of the table. (The claim is true for σ_0 = 0.5 and 1.)
 
 Counterexample: DP-SGD's validation accuracies in percent, as printed in Table 1, without their standard deviations, for
 B = 64 and B = 500.
 
-Arithmetic: decimals, exactly.
+Arithmetic: exact decimals.
 """
 
 from fractions import Fraction

@@ -3,13 +3,14 @@
 Claim: "To present a fair comparison, we compute the ε of DP-SGD using the RDP bound from Mironov et al. (2019)".
 Section 3.4 states this bound as (α, 2Tq²α/σ²)-RDP. Figure 3 has q = 1/1000, 1/300, 1/120 and σ = 1, 4, 8.
 
-The reading refuted: the formula is a bound for each of these settings. (The cited theorem requires σ >= 4, among other
-conditions.)
+We refute the claim in this meaning: the formula is a bound for each of these settings. (The cited theorem requires σ >=
+4, among other conditions.)
 
 Counterexample: the least noise of the figure and its smallest batch, 25 epochs. The order is the whole α at which the
-claimed ε, 2Tq²α/σ² + ln(1/δ)/(α-1), is least. The target's gradient has norm C = 1 and all others are 0. So one
-coordinate of one step is P = N(0, σ²) without the target and Q = (1-q) P + q N(1, σ²) with it. E_P (dQ/dP)^α is the sum
-over k of binom(α, k) (1-q)^(α-k) q^k e^(k(k-1)/(2σ²)). D_α(Q ‖ P) is the logarithm of this sum over α - 1.
+claimed ε, 2Tq²α/σ² + ln(1/δ)/(α-1), is least. The target's gradient has norm C = 1 and all other gradients are 0.
+So one coordinate of one step is P = N(0, σ²) without the target and Q = (1-q) P + q N(1, σ²) with the target. E_P
+(dQ/dP)^α is the sum over k of binom(α, k) (1-q)^(α-k) q^k e^(k(k-1)/(2σ²)). D_α(Q ‖ P) is the logarithm of this sum,
+divided by α - 1.
 
 Arithmetic: fractions. A lower bound on e^x is 2.718 to the power of the whole part of x. ln(x) is at least 0.693 times
 the number of doublings from 1. We bound ln(1/δ) from both sides.

@@ -1,11 +1,11 @@
 """Forward Learning with Differential Privacy (DP-ULR), section 3.2 and Appendix A.4: dpulr2024:extra-noise.
 
 Claim: suppose Assumption 1 fails. Add noise of covariance Σ_extra = σ_0² C² I - diag(Λ)/K along the eigenvectors of the
-batch's Σ_B = sum of L_0²/σ² (D v)ᵀ D v (26). Λ are the eigenvalues of Σ_B. This keeps the privacy cost of Theorem 2.
-For T = 1 and the conditions below, this cost is γ = q p(N_B-1; N-bar, q)/(1 - P(N_B-1; N-bar, q)) + 2q²α/σ_0² (11), so
-that ε = γ + ln(1/δ)/(α-1).
+batch's Σ_B = sum of L_0²/σ² (D v)ᵀ D v (26). Λ are the eigenvalues of Σ_B. This noise keeps the privacy cost of Theorem
+2. For T = 1 and the conditions below, this cost is γ = q p(N_B-1; N-bar, q)/(1 - P(N_B-1; N-bar, q)) + 2q²α/σ_0² (11),
+so that ε = γ + ln(1/δ)/(α-1).
 
-The reading: an entry of Σ_extra below 0 is set to 0, because no covariance has such an entry.
+We set an entry of Σ_extra below 0 to 0, because the eigenvalues of a covariance are at least 0.
 
 Counterexample: one dense layer of two inputs and M outputs at parameters 0, with the softmax loss, so every L_0 is
 ln M. All N examples have [h; 1] = OTHERS. D' has one more example, TARGET. Σ_B has M equal blocks, L_0²/σ² times the

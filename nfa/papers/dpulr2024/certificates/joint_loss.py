@@ -4,8 +4,8 @@ Claim: if the loss "cannot be expressed as a summation of individual losses, com
 example sensitivity becomes challenging for standard backpropagation. In DP-ULR, noise can be injected separately,
 enabling independent gradient computation".
 
-The reading refuted: for such a loss, too, clipping each example's estimate to norm C bounds the change of the sum by 2C
-if one example is replaced. (It is true that the estimates can be computed in this way.)
+We refute the claim in this meaning: for such a loss too, the sum of the clipped estimates changes by at most 2C if an
+example is replaced. (We agree that the estimates can be computed in this way.)
 
 Counterexample: the loss (v_1 + ... + v_n)² of the outputs of n examples. As the number of repeats grows and the noise
 falls, the estimate for example i tends to the derivative by v_i. For a quadratic loss, this derivative is half the

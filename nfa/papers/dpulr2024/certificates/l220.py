@@ -3,8 +3,8 @@
 Claim: "while the proxy leads to a certain precision loss in the gradient estimation, we can control it by selecting
 noise with a distribution close to 0, substantiating the utility".
 
-The reading refuted: "precision" is the precision of the estimate, the mean of K proxies z L/σ² with z ~ N(0, σ²). (The
-claim is true for the bias of the estimate.)
+We refute the claim in this meaning: "precision" is the precision of the estimate, the mean of K proxies z L/σ² with z ~
+N(0, σ²). (The claim is true for the bias of the estimate.)
 
 Counterexample: the loss (v + z)² at v = V. Its gradient is 2 V. The mean square of the estimate's distance from the
 gradient is the squared bias plus the proxy's variance over K. Both are polynomials in the moments of z: E z^(2j) =

@@ -5,7 +5,8 @@ subsampling rate but adds a very small term that is not related to α" (section 
 This term is "extremely small to be ignored compared to the latter term" (section 3.4). By (10), the two terms are
 q p(N_B-1; N, q)/(1 - P(N_B-1; N, q)) and 2q²α/σ².
 
-The reading refuted: q = N_B/N, as in line 195 of Algorithm 1. (For thresholds well below qN the claim is true.)
+We refute the claim in this meaning: q = N_B/N, as in line 195 of Algorithm 1. (For thresholds well below qN the claim
+is true.)
 
 Counterexample: the smallest batch of section 4.2 in the training set of MNIST. The first term is at least
 q p(N_B-1; N, q), because 1 - P is at most 1.

@@ -2,12 +2,12 @@
 
 Claim: "DP-ULR outperforms DP-SGD with the large batch, underperforms with the small batch".
 
-The reading refuted: the claim holds in every row of the table. (It is true for σ_0 = 0.5 and 1. Theorem 2 does not
-cover these two.)
+We read the claim as a claim about every row of the table. (The claim is true for σ_0 = 0.5 and 1. Theorem 2 does not
+cover these two values.)
 
 Counterexample: two rows of Table 1, validation accuracies in percent as printed, without their standard deviations.
 
-Arithmetic: decimals, exactly.
+Arithmetic: exact decimals.
 """
 
 from fractions import Fraction

@@ -8,13 +8,13 @@ and section 5 promise it. Section 3.2 concludes this bound from Assumption 1, wh
 
 Counterexample: noise z on D_THETA parameters (section 3.2: Jacobian I), and all losses L_0 = 1 at θ_0. The losses of
 the N examples are constant. The target is only in D' and has the loss 1 + G θ_1. (8) with equality gives σ² = n/(K C²
-σ_0²) for a batch of n. Estimates of constant losses are N(0, C² σ_0²/n I). After the clip, each is a norm of at most C
-times a uniform direction u on the sphere, and E exp(t u_1) <= exp(t²/(2 D_THETA)). So for a sum of n such estimates,
-P[first entry >= s] <= exp(-s² D_THETA/(2nC²)), and the same bound holds for <= -s. The first entry a of the target's
-estimate has mean G and variance V = C²σ_0²/n + 2G²/K. The rest r has E|r|² = (D_THETA - 1)(C²σ_0²/n + G²/K). If a >=
-SAFE G, |r| <= a SLOPE and SAFE G >= C, the first entry of the clipped estimate is at least C/sqrt(1 + SLOPE²).
-Chebyshev and Markov bound the probabilities. The event: the sum over the batch, N_B times the update, has a first entry
-of TAU or more.
+σ_0²) for a batch of n. Estimates of constant losses are N(0, C² σ_0²/n I). After the clip, each estimate is a uniform
+direction u on the sphere times a norm of at most C, and E exp(t u_1) <= exp(t²/(2 D_THETA)). So for a sum of n such
+estimates, P[first entry >= s] <= exp(-s² D_THETA/(2nC²)), and P[first entry <= -s] has the same bound. The first entry
+a of the target's estimate has mean G and variance V = C²σ_0²/n + 2G²/K. The rest r has E|r|² = (D_THETA - 1)(C²σ_0²/n +
+G²/K). If a >= SAFE G, |r| <= a SLOPE and SAFE G >= C, the first entry of the clipped estimate is at least C/sqrt(1 +
+SLOPE²). The inequalities of Chebyshev and Markov bound the probabilities. The event: the sum over the batch, N_B times
+the update, has a first entry of TAU or more.
 
 Arithmetic: fractions. The decimal module rounds log, exp and sqrt correctly. We then move each value one unit outwards.
 """

@@ -4,7 +4,7 @@ dpulr2024:virtual-linear. Claim: add a virtual linear layer, so that the noise i
 Jacobian matrix would be the identity matrix I, ensuring the full rank" of the sum of the covariance matrices of the
 gradient proxies.
 
-The case refuted: every loss of the batch is 0. (If one loss is not 0, the sum has full rank.)
+We refute the claim in this case: every loss of the batch is 0. (If one loss is not 0, the sum has full rank.)
 
 Counterexample: a batch of records with input x and label y. The parameters v of the virtual layer are the weights of
 one linear unit. The output is A (v · x) + B and the loss is (A (v · x) + B - y)². For a noise z on v and σ > 0, the

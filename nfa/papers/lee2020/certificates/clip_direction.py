@@ -3,7 +3,7 @@
 Claim: clipping gradients before they are averaged "is known to produce bias — the estimated mini-batch gradient no
 longer points in the same direction as the true mini-batch gradient".
 
-The reading refuted: the claim is about every batch in which the clip reaches the gradients. (If the clip shrinks some
+We read the claim as a claim about every batch in which the clip reaches the gradients. (If the clip shrinks some
 gradients more than others, the claim is true except in special cases.)
 
 Counterexample: gradients of two parameters. All gradients have the same norm, above C, so the clip multiplies all of

@@ -5,8 +5,8 @@ epoch of DP BP has the same privacy impact as DP DFA". The overall sensitivity i
 times this sensitivity: S = 2 γ β τ_e sqrt((1 + τ_h²) L). DP BP clips gradients to S/2, so its update moves by at most
 S/m.
 
-The reading refuted: τ_h is from this formula, γ = 1/4 for the sigmoid, and the output layer learns from e itself
-(section 3.2, Figure 1). (If τ_h is from a sensitivity that holds, the claim is true.)
+We refute the claim in this meaning: τ_h is from this formula, γ = 1/4 for the sigmoid, and the output layer learns from
+e itself (section 3.2, Figure 1). (If τ_h is from a sensitivity that holds, the claim is true.)
 
 Counterexample: the network for Fashion-MNIST of section 5.2, 784-128-256-10, β = 0.9, τ_e = 0.1, S = 2. The weights of
 the last two layers are 0. With their biases, each of the 256 sigmoids has the output OUTPUT, and each class has ŷ =

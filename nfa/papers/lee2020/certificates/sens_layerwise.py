@@ -3,9 +3,9 @@
 lee2020:sens-layerwise. Claim: with one index l for all layers, the overall sensitivity is at most 2 γ_l β_{l+1} τ_e
 sqrt((1 + τ_h²) L) / m. Algorithm 1 takes a bound γ_l and a β_l for each layer.
 
-The reading refuted: l is any layer, here the sigmoid layer. (The networks of section 5.1 have tanh layers, γ = 1, and
-sigmoid layers, γ = 1/4.) The file omits the share of the output layer, so the refutation holds for every signal from
-which this layer learns.
+We refute the claim in this meaning: l is any layer, here the sigmoid layer. (The networks of section 5.1 have tanh
+layers, γ = 1, and sigmoid layers, γ = 1/4.) The file omits the share of the output layer, so the refutation holds for
+every signal from which this layer learns.
 
 Counterexample: one record x = 1 with one label or the other, m = 1, a tanh layer below a sigmoid layer. All weights are
 0. With the biases, each tanh unit has the output OUTPUT, and both classes have ŷ = 1/2. The feedback is B = β u (1,

@@ -4,9 +4,9 @@ Claim: if one record changes, the updates of Algorithm 1 move in l2 norm by at m
 m, for all layers together and before the noise. Hypotheses: |φ'| <= γ, the feedback matrices have spectral norm β,
 errors are clipped to τ_e and activations to τ_h, and batches have m records.
 
-The readings refuted: in section 3.2 and Figure 1, the output layer learns from e itself. We also refute two other
-readings, with sigmoid units. In one reading, the output layer learns from β e. In the other reading, it learns from e
-times the derivative of the softmax, e ⊙ ŷ(1 - ŷ).
+We refute the claim in three meanings. In the first meaning, the output layer learns from e itself, as in section 3.2
+and Figure 1. The other two meanings are refuted with sigmoid units. In the second meaning, the output layer learns from
+β e. In the third meaning, it learns from e times the derivative of the softmax, e ⊙ ŷ(1 - ŷ).
 
 Counterexample: one record x = 1 with one label or the other, m = 1, one hidden layer. All weights are 0. With the
 biases, each hidden unit has the output of SIGMOID or TANH, and both classes have ŷ = 1/2. The feedback is B = β u (1,
@@ -39,7 +39,7 @@ def moved(units, output, derivative, top):
     )
     input_ = min(1, TAU_H) ** 2  # squares of the clipped norms
     hidden = min(units * output**2, TAU_H**2)
-    # The two labels have opposite updates, so the distance is twice the norm of one. The 1 is for the bias.
+    # The two labels have opposite updates, so the distance is twice the norm of one update. The 1 is for the bias.
     first = (derivative * TAU_E * BETA) ** 2 * (input_ + 1)
     last = (top * TAU_E) ** 2 * (hidden + 1)
     return 4 * (first + last) / M**2

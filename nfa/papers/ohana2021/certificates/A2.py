@@ -4,8 +4,8 @@ ohana2021:A2 and ohana2021:A1-s5. Claim: if the covariances under neighbours D a
 D_α(P ‖ Q) = Σ_j α m² (f_j(D) - f_j(D'))²/(2 σ² a_j²) <= ε₂. Here ε₂ = 2α r τ_B²/(m σ²) and r = (γ^max τ_h^max/(γ^min
 τ_h^min))². The mean terms in A.1 have the same bound.
 
-The reading refuted: the floor is the one of section 3.1, so each record's norm is in [τ_h^min, τ_h^max]. (With a floor
-for every entry, the claim is true.)
+We refute the claim in this meaning: the floor is the floor of section 3.1, so each record's norm is in [τ_h^min,
+τ_h^max]. (With a floor for every entry, the claim is true.)
 
 Counterexample: one unit with derivatives 1, one record with a flipped label, and a column that only this record reads.
 

@@ -1,11 +1,11 @@
 """Ohana et al., Photonic Differential Privacy with Direct Feedback Alignment, section 3.3: ohana2021:eq14.
 
 Claim: sqrt(m/n) γ^min τ_h^min <= a_j for each column k (14). Here a_j² = Σ_i (φ'_ij h_ik)², summed over the m records.
-This is "using the clipping of the quantities of interest": c = τ_h^max/sqrt(n), nu = τ_h^min/sqrt(n), derivatives of at
-least γ^min.
+The paper derives this bound "using the clipping of the quantities of interest", with c = τ_h^max/sqrt(n), nu =
+τ_h^min/sqrt(n) and derivatives of at least γ^min.
 
-The reading refuted: the floor is the one of section 3.1, ‖clip_c(offset_nu(h))‖ >= τ_h^min for each record. (With the
-floor |h_ik| >= nu for every entry, the claim is true.)
+We refute the claim in this meaning: the floor is the floor of section 3.1, ‖clip_c(offset_nu(h))‖ >= τ_h^min for each
+record. (With the floor |h_ik| >= nu for every entry, the claim is true.)
 
 Counterexample: records of signed activations, as from tanh, and one unit above them with derivatives 1.
 

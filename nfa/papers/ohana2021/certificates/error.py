@@ -3,8 +3,8 @@
 Claim: the derivative of the loss by the pre-activations z of the last layer is the error e ∝ ŷ - y. This is "For losses
 commonly used in classification and regression, such as the squared loss or the cross-entropy loss".
 
-The reading refuted: the output also uses the paper's activation, tanh, as equation (2) allows. (The claim is true for
-the squared loss with the identity, and for cross-entropy with a softmax or sigmoids.)
+We refute the claim in this meaning: the output also uses the paper's activation, tanh, as equation (2) allows. (The
+claim is true for the squared loss with the identity, and for cross-entropy with a softmax or sigmoids.)
 
 Counterexample: two outputs ŷ = tanh(z), which can be any numbers in (-1, 1), and the squared loss |ŷ - y|²/2. Its
 derivative by z_k is (ŷ_k - y_k)(1 - ŷ_k²). The file computes the squared sine of the angle between the derivative and

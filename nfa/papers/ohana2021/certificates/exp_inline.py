@@ -6,7 +6,7 @@ with differentially-private setup using backpropagation, and is in fact more dem
 Counterexample: DP-SGD on the network and batches of section 4, with the noise multiplier MULTIPLIER. Gradients are
 clipped to norm 1, so the norm of their sum is at most BATCH. The noise on this sum is N(0, MULTIPLIER² I), with one
 entry for each parameter. The noise of the paper is N(0, σ² I) on each projected error of norm 1. The mean over the
-batch then makes it smaller.
+batch then makes this noise smaller.
 
 Arithmetic: fractions, by squares. For n entries of standard deviation s, s² (n-1) <= (E‖noise‖)² <= s² n.
 """

@@ -7,8 +7,8 @@ makes this "a lower bound on the noise".
 Counterexample: two kinds of layers in section 4. In the hidden layers, of 512 units, the noise at ‖B e‖ = 1 is far more
 than stated. In the output layer, of 10 units, the noise is far less, so the statement is no lower bound.
 
-Arithmetic: fractions, by squares. E‖g‖ = σ sqrt 2 Γ((n+1)/2)/Γ(n/2) grows with n. The product of its values for n and
-n+1 is σ² n. So σ² (n-1) <= (E‖g‖)² <= σ² n.
+Arithmetic: fractions, by squares. E‖g‖ = σ sqrt 2 Γ((n+1)/2)/Γ(n/2) grows with n. The product of E‖g‖ for n and E‖g‖
+for n+1 is σ² n. So σ² (n-1) <= (E‖g‖)² <= σ² n.
 """
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context

@@ -7,9 +7,9 @@ offset and clipped as in (9), derivatives are between γ^min and γ^max, and |B 
 N(0, σ² I) on B e.
 
 Counterexample: the first layer has one unit with derivative 1 and reads the inputs x below, offset and clipped. D' has
-another last record. (1/m) Σ (B e_i + g_i) h_i is normal with covariance (σ²/m²) Σ h_i h_iᵀ. For the claim about the
-network, take LAYERS layers with at most as many columns. Publishing the updates of the other layers can only reveal
-more.
+a different last record. (1/m) Σ (B e_i + g_i) h_i is normal with covariance (σ²/m²) Σ h_i h_iᵀ. For the claim about the
+network, take LAYERS layers with at most as many columns as the first layer. Publishing the updates of the other layers
+can only reveal more.
 
 Arithmetic: fractions for (7), at α = 3/2: -log(det(3/2 Σ' - 1/2 Σ)/sqrt(det Σ'³/det Σ)). We omit the part of the means,
 which is not negative, and use -log x >= 1 - x. τ = τ_h^min = τ_h^max, so r = 1 and the logarithm in (17) is 0.

@@ -10,7 +10,7 @@ times a derivative. Write v = a²/a'². A row's logarithm is -log(1 - (v-1)²)/2
 is at most -log(1 - x²)/2 <= x²/(2(1-x²)). The row's variance in (7) is 2a'² - a² >= (m-1)q + 2q - rq = mq(1-x). The
 means differ by at most 4 τ_B² rq/m² in squared norm (Proposition 2). So they add at most 4r τ_B²/(mσ²(1-x)).
 
-Arithmetic: fractions; log(1/(1-x)) >= x in (17).
+Arithmetic: fractions. For (17), we use log(1/(1-x)) >= x.
 """
 
 from decimal import ROUND_FLOOR, Context

@@ -3,13 +3,13 @@
 Claim: "Most of the performance hit can actually be attributed to the aggressive activation clipping, with noise having
 a limited effect."
 
-The reading refuted: the claim holds at every σ of Table 1. (By the table it is true for DFA, TDFA and PDFA up to σ =
+We read the claim as a claim about every σ of Table 1. (By the table, the claim is true for DFA, TDFA and PDFA up to σ =
 0.1.)
 
 Counterexample: the row of PDFA in Table 1. We compare three test accuracies in percent: without privacy, with the clips
 and σ = 0, and with the clips and σ = 0.2.
 
-Arithmetic: fractions, exactly.
+Arithmetic: exact fractions.
 """
 
 from fractions import Fraction
