@@ -27,7 +27,7 @@ def names() -> list[str]:
 
 
 def renamed(name: str, known: Collection[str]) -> str:
-    """The set that had this name with another number, or "" if there is none.
+    """The set whose name differs from this name only in the number, or "" if there is no such set.
 
     The number of a set is its place in the order of teaching, and can change. The word after the number stays.
 
@@ -46,7 +46,7 @@ def checks(name: str) -> ModuleType:
 
     If a course has its own masters, their checks are used instead of the checks of nfa. The file is read by its path
     and not imported by a name, so that no file next to a submission can replace it. The file is read again only if it
-    has changed. A name with an older number means the set with the same word.
+    has changed. If only the number of the name has changed, the set with the same word is used.
 
     Raises
     ------

@@ -68,7 +68,7 @@ def enter(folder: Path, memory: int, processes: int, size: int, seconds: int, fi
         die_with_parent()
         alone = _unshare(libc)
         if alone:
-            wanted[resource.RLIMIT_NPROC] = processes  # only the processes in the namespace count
+            wanted[resource.RLIMIT_NPROC] = processes  # this limit counts only the processes in the namespace
         libc.prctl(NO_NEW_PRIVS, 1, 0, 0, 0)
         version = _landlock(libc, folder, files)
         lacks += [] if files and version else [FILES]
@@ -149,7 +149,7 @@ def _readable() -> Iterable[str]:
 
 
 def _packages() -> Iterable[Path]:
-    """The folders of the parts of nfa. These need not be subfolders of one folder."""
+    """The folders of the parts of nfa, which need not be in one folder."""
     from importlib.util import find_spec
 
     for name in ("nfa", "nfa.kernels", "nfa.data"):

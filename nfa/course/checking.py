@@ -49,7 +49,7 @@ NOTHING = Nothing()
 
 
 class Wrong(AssertionError):
-    """A student's function is wrong. The sentence describes the mistake, but does not reveal the solution.
+    """A student's function is wrong. The message describes the mistake, but does not reveal the solution.
 
     ``why`` is "error" if the function raised an error, "time" if it did not return in time, and otherwise "".
     """
@@ -111,10 +111,10 @@ class TimeIsUp(BaseException):
 
 @contextmanager
 def limit(seconds: float) -> Iterator[None]:
-    """Interrupt the body with `TimeIsUp` if it takes more CPU time than this, or more time on the clock than `WAIT`.
+    """Interrupt the body with `TimeIsUp` if its CPU time exceeds ``seconds``, or its time on the clock exceeds `WAIT`.
 
     We limit the CPU time so that no student loses points because the machine is busy. The limit needs the main thread
-    and a system with interval timers (not Windows). Without these, only nbgrader's own limit applies.
+    and a system with interval timers (not Windows). In other cases, only nbgrader's own limit applies.
     """
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
@@ -156,7 +156,7 @@ def shortened(error: BaseException, length: int = 200) -> str:
 
 
 def call(function: Callable, *args: Any, copies: bool = True, **kwargs: Any) -> Any:
-    """The result of the student's function for copies of these arguments, or for the arguments; `NOTHING` for None.
+    """The result of the student's function, or `NOTHING` for None. By default, it gets copies of the arguments.
 
     Raises
     ------
@@ -265,16 +265,16 @@ def numbers(value: Any, name: str) -> np.ndarray:
 def pair(value: Any, what: str, length: int = 2) -> list[Any]:
     """The ``length`` values that a function returns, as a list."""
     if not isinstance(value, tuple | list) and not (hasattr(value, "shape") and np.ndim(value)):
-        raise misfit("what is returned", value, f"{length} things, {what}")
+        raise misfit("the result", value, f"{length} values: {what}")
     if len(value) != length:
-        raise mismatch("the number of things returned", len(value), f"{length}, {what}")
+        raise mismatch("the number of returned values", len(value), f"{length}: {what}")
     return list(value)
 
 
 def entries(value: Any, of: str, *names: str) -> list[Any]:
     """The values with these names in the dictionary that a function returns."""
     if not isinstance(value, dict):
-        raise misfit(f"what {of} returns", value, "a dictionary")
+        raise misfit(f"the result of {of}", value, "a dictionary")
     if missing := [name for name in names if name not in value]:
         raise mismatch(f"the entry {missing[0]!r} in the dictionary that {of} returns", "none", "one entry")
     return [value[name] for name in names]
@@ -283,7 +283,7 @@ def entries(value: Any, of: str, *names: str) -> list[Any]:
 def guessed(guess: Callable[[], Any], *names: str, least: float = 0.0, most: float = np.inf) -> None:
     """Check a guess: one number for each of these quantities, between ``least`` and ``most``, both included.
 
-    Every such guess is right, because its points are for having made one.
+    Every such guess gets the points, because the points are for making a guess.
     """
     value = call(guess)
     for name, one in zip(names, pair(value, "the guesses", len(names)) if len(names) > 1 else [value], strict=True):
@@ -303,11 +303,11 @@ def answered(question: Callable[[], Any], right: str, hint: str) -> None:
         raise misfit("the letter", letter, "a letter, as text")
     worded(reason, "the reason", WORDS)
     if letter.strip().lower() != right:
-        raise mismatch("the letter", letter, "another one", hint)
+        raise mismatch("the letter", letter, "another letter", hint)
 
 
 def worded(value: Any, name: str, least: int) -> None:
-    """Check that a value is a text with at least so many different words."""
+    """Check that a value is a text with at least ``least`` different words."""
     if not isinstance(value, str):
         raise misfit(name, value, f"a text of at least {least} words")
     words = {word.lower() for word in re.findall(r"\w+", value)}
@@ -316,14 +316,14 @@ def worded(value: Any, name: str, least: int) -> None:
 
 
 def layers(value: Any, first: int, L: int, name: str) -> Any:
-    """Check a list that counts layers as the papers do, with entries first..L. Lower entries do not matter."""
+    """Check a list with the entries first..L for layers, which the papers count from 1. Lower entries do not matter."""
     try:
         length = len(value)
     except TypeError:
         raise misfit(name, value, f"a list with entries {first}..{L}") from None
     if length != L + 1:
         raise mismatch(
-            f"the length of {name}", length, L + 1, f"the list must have slots 0 to {L}, because layers count from 1"
+            f"the length of {name}", length, L + 1, f"the list must have slots 0 to {L}, because we count layers from 1"
         )
     return value
 
@@ -373,7 +373,7 @@ def close(got: ArrayLike, want: ArrayLike, name: str, hint: str = "", rtol: floa
 
 
 def same_number(got: ArrayLike, want: ArrayLike, name: str, hint: str, rtol: float = RTOL) -> None:
-    """Compare numbers for which an assignment asks. The sentence does not contain the expected numbers."""
+    """Compare numbers for which an assignment asks. The message does not contain the expected numbers."""
     close(got, want, name, hint, rtol, telling=False)
 
 
@@ -388,7 +388,8 @@ def same_line(got: ArrayLike, want: ArrayLike, name: str, hint: str = "") -> flo
     factor = common_factor(got, want)
     if factor is None:
         cosine = abs(np.vdot(want, got)) / max(float(np.linalg.norm(got) * np.linalg.norm(want)), 1e-300)
-        raise mismatch(f"the direction of {name} (the size of its cosine with the right one)", cosine, 1, hint)
+        name = f"the direction of {name} (the absolute value of its cosine with the right direction)"
+        raise mismatch(name, cosine, 1, hint)
     return factor
 
 
@@ -492,7 +493,7 @@ def charged_once(at: int, cells: Sequence[tuple[Callable[[], None], Callable[[],
 
     Each cell has a check and a lenient check. A lenient check can use layers of one size, for which most matrix
     products exist. Suppose that the check fails and the lenient check passes. Then the cell loses its points only if no
-    other cell does: no earlier cell fails its check, and no later cell fails both of its checks.
+    other cell loses points: no earlier cell fails its check, and no later cell fails both of its checks.
     """
     check, lenient = cells[at]
     try:

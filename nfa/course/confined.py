@@ -161,7 +161,7 @@ def _plots(folder: Path, cells: Sequence[CodeCell]) -> None:
 
 
 class StudentFunction(exchange.RemoteFunction):
-    """A function of the student. If a check measures memory, the memory of the student's process counts."""
+    """A function of the student. If a check measures memory, a call measures the memory of the student's process."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not tracemalloc.is_tracing():
@@ -173,7 +173,7 @@ class StudentFunction(exchange.RemoteFunction):
 
 
 def _hold(length: int) -> None:
-    """Allocate this number of bytes for a moment, so that `tracemalloc` measures them."""
+    """Allocate this number of bytes for a moment, so that `tracemalloc` measures these bytes."""
     bytearray(max(0, length))
 
 

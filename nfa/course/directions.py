@@ -18,7 +18,7 @@ from nfa.course.checking import derivatives
 from nfa.course.judging import TaskCase
 from nfa.network import AvgPool, Conv2d, Dense, MaxPool, Net, forward, mlp, ops
 
-STEP = 1e-5  # of the central differences
+STEP = 1e-5  # shift of the central differences
 DENSE, SKIPS, CONVOLUTIONS, POOLING = "dense networks", "skips", "convolutions", "pooling"
 CLIP, NOISE = "clip", "noise"
 BASE = {"dp_sgd": "bp", "dp_dfa_joint": "dfa"}  # the rule whose direction a private rule clips
@@ -28,7 +28,8 @@ NO_CLIP = 1e9
 HINTS = {
     DENSE: "A row of z[l], h[l] and the error is one example. W[l] has the shape (n_l, n_{l-1}).",
     CLIP: "Multiply the direction of every example, all weights and biases together, by min(1, C / norm). "
-    "net.map[l].terms(dz, net.input(l, h)) knows the squared norms, norms2(), and the weighted sum, outer(weights).",
+    "net.map[l].terms(dz, net.input(l, h)) has the methods norms2() for the squared norms and outer(weights) for the "
+    "weighted sum.",
     NOISE: "add_normal(a, sigma, rng) adds noise to the array a in place. Call it once for each dW[l] and "
     "db[l], after the mean.",
     SKIPS: "With a skip, layer l reads net.input(l, h), and the error goes back to each h[j] for j in net.reads(l).",

@@ -56,7 +56,7 @@ class Opaque:
 
 
 class OpaqueItems(Opaque):
-    """Replaces a value of such a type that can be iterated."""
+    """Replaces a value that cannot be sent, but can be iterated."""
 
     items: list[Any]
 
@@ -68,7 +68,7 @@ class OpaqueItems(Opaque):
 
 
 class OpaqueArray(Opaque):
-    """Replaces a value of such a type that consists of numbers, such as a tensor."""
+    """Replaces a value that cannot be sent, but consists of numbers, such as a tensor."""
 
     values: np.ndarray
 
@@ -86,7 +86,7 @@ class OpaqueArray(Opaque):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The lengths of its axes."""
+        """The lengths of the axes."""
         return self.values.shape
 
 

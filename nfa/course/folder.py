@@ -73,7 +73,7 @@ def _choose(unknown: str, known: Collection[str]) -> str:
 
 
 def _chosen(names: Sequence[str], known: Collection[str], told: str) -> list[str]:
-    """The sets of these names, each once. A name with an older number means the set with the same word."""
+    """The sets of these names, each once. A name with an outdated number stands for the set with the same word."""
     found = {name: name if name in known else renamed(name, known) for name in names}
     if unknown := [name for name, today in found.items() if not today]:
         raise ValueError(f"{told} no problem set {unknown[0]!r}{_choose(unknown[0], known)}")
@@ -136,7 +136,7 @@ def write(made: Any, path: Path) -> None:
 def build_all(course: Path, chosen: Sequence[ProblemSet], jobs: int = 1) -> Iterator[Path]:
     """Run `build` for each set, ``jobs`` at a time, and yield the paths in order.
 
-    The first set is built alone, because this makes the gradebook.
+    The first set is built alone, because its build makes the gradebook.
     """
     if jobs > 1 and chosen[1:]:
         yield build(course, chosen[0])
@@ -210,8 +210,8 @@ def grade(course: Path, problems: ProblemSet, again: bool = False, jobs: int = 1
 
     Parameters
     ----------
-    again : grade submissions again that are already graded. A changed submission is always graded again, and a changed
-        set also
+    again : grade submissions again that are already graded. After a change of a submission or of the set, submissions
+        are graded again in any case
     jobs : int >= 1, number of submissions that are graded at the same time
 
     Returns

@@ -129,8 +129,9 @@ def judge(task: Task, function: Callable, path: Path | None = None) -> Judgement
 def hold(value: Any, want: Any, name: str, rtol: float = RTOL) -> None:
     """Compare the value of a function with the expected value.
 
-    ``want`` is a number, an array, or a list that counts layers. In a list, the first entries that do not matter are
-    None. ``want`` can also be a dictionary of several such values, which the function returns as a tuple.
+    ``want`` is a number, an array, or a list with an entry for each layer. The first entries of a list can be None, and
+    are then not compared. ``want`` can also be a dictionary of several such values, which the function returns as a
+    tuple.
 
     Raises
     ------

@@ -21,7 +21,7 @@ CELL_SECONDS = 30.0  # CPU time limit of a cell, as in grading
 
 @dataclass(frozen=True)
 class Practised:
-    """The result of one check: "" if the notebook passes, and otherwise the sentence that grading would give."""
+    """The result of one check. ``problem`` is "" if the notebook passes, and otherwise the message of grading."""
 
     check: str
     problem: str = ""

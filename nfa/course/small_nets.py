@@ -1,6 +1,6 @@
 """Small networks of tanh layers with a softmax, and independent values for them from loops and central differences.
 
-Lists count layers as the papers do, and slot 0 of W and b is None.
+Entry l of a list belongs to layer l, and slot 0 of W and b is None.
 """
 
 import math

@@ -1,8 +1,8 @@
 """Exercises from functions of nfa: functions without their bodies, which `check` or the project's tests judge.
 
 `exercises` finds the functions that compute some statements, and `write` makes a file of these functions to fill in.
-`load` reads the filled-in functions. `use` replaces nfa's own functions by them. The command ``pytest --stub=FILE``
-calls `use` before it collects tests.
+`load` reads the filled-in functions. `use` replaces nfa's own functions by these functions. The command ``pytest
+--stub=FILE`` calls `use` before it collects tests.
 """
 
 import ast

@@ -648,7 +648,8 @@ def test_directions_are_judged_apart_from_norms():
     want = np.array([[1.0, 2.0], [3.0, 4.0]])
     assert checking.same_line(-3 * want, want, "dW") == pytest.approx(-3)
     for got, cosine in [(want[::-1], "0.7333"), (0 * want, "0"), (want * [[1, 1], [1, 1.001]], "0.9999999")]:
-        told = rf"^the direction of dW \(the size of its cosine with the right one\): found {cosine}, expected 1; why$"
+        name = r"the direction of dW \(the absolute value of its cosine with the right direction\)"
+        told = rf"^{name}: found {cosine}, expected 1; why$"
         with pytest.raises(checking.Wrong, match=told):
             checking.same_line(got, want, "dW", "why")
 
@@ -734,17 +735,17 @@ def test_what_comes_back_is_taken_in_every_form():
         assert checking.pair(value, "a and b") == [1, 2]
     assert checking.pair("abc".split("b"), "a and c") == ["a", "c"]
     for value, told in [
-        (None, "what is returned: found None, expected 2 things, a and b"),
-        ("ab", "what is returned: found something of type str, expected 2 things, a and b"),
-        ((1, 2, 3), "the number of things returned: found 3, expected 2, a and b"),
+        (None, "the result: found None, expected 2 values: a and b"),
+        ("ab", "the result: found something of type str, expected 2 values: a and b"),
+        ((1, 2, 3), "the number of returned values: found 3, expected 2: a and b"),
     ]:
         with pytest.raises(checking.Wrong, match=f"^{told}$"):
             checking.pair(value, "a and b")
-    with pytest.raises(checking.Wrong, match=r"^the number of things returned: found 2, expected 3, a, b and c$"):
+    with pytest.raises(checking.Wrong, match=r"^the number of returned values: found 2, expected 3: a, b and c$"):
         checking.pair((1, 2), "a, b and c", 3)
     assert checking.entries({"a": 1, "b": 2}, "f", "b") == [2]
     for value, told in [
-        (checking.NOTHING, f"what f returns: found nothing, expected a dictionary; {RETURN}"),
+        (checking.NOTHING, f"the result of f: found nothing, expected a dictionary; {RETURN}"),
         ({}, "the entry 'b' in the dictionary that f returns: found none, expected one entry"),
     ]:
         with pytest.raises(checking.Wrong, match=f"^{told}$"):

@@ -11,7 +11,7 @@ from nfa.course import MASTERS
 
 
 class OnlyMessages(ClearOutput):
-    """Clears every output, for tracebacks quote hidden tests; a graded cell keeps the last line of its error."""
+    """Clears every output, because tracebacks quote hidden tests. A graded cell keeps the last line of its error."""
 
     def preprocess_cell(self, cell, resources, cell_index):
         """Replace the outputs of one cell."""
@@ -31,10 +31,11 @@ os.environ[MASTERS] = str(course / "masters")  # the hidden tests read their che
 c = get_config()  # noqa: F821
 c.CourseDirectory.course_id = course.name
 c.CourseDirectory.root = str(course)
-c.CourseDirectory.include = ["*.ipynb"]  # nothing else that is handed in gets beside the notebook while it runs
+c.CourseDirectory.include = ["*.ipynb"]  # no other submitted file is copied next to the notebook
 c.ClearSolutions.code_stub = {"python": "# YOUR CODE HERE\nraise NotImplementedError"}
 
-# A call of a student's function has three seconds of computing (nfa.course.checking), a cell thirty by the clock.
+# A call of a student's function has three seconds of CPU time (nfa.course.checking). A cell has thirty seconds of real
+# time.
 c.Execute.timeout = 30
 c.Execute.interrupt_on_timeout = True
 
@@ -42,12 +43,13 @@ c.Execute.interrupt_on_timeout = True
 c.Confined.memory = 4.0
 c.Confined.processes = 128
 
-# What a solution writes to stderr, such as a warning, is no failed check. Graded cells that are gone are put back.
+# Output on stderr, such as a warning, is not a failed check. Missing graded cells are restored.
 c.IgnorePattern.enabled = True
 c.IgnorePattern.pattern = r"(?s)."
 c.OverwriteCells.add_missing_cells = True
 
-# Feedback: no hidden test in a cell, and of a failed check its sentence without the traceback that quotes it.
+# The feedback has no hidden tests. For a failed check, it has the message without the traceback, because tracebacks
+# quote hidden tests.
 c.GenerateFeedback.preprocessors = [GetGrades, ClearHiddenTests, OnlyMessages, CSSHTMLHeaderPreprocessor]
 c.ClearOutputPreprocessor.enabled = True
 c.OnlyMessages.enabled = True

@@ -1,7 +1,7 @@
 """The Laplace mechanism [berthier2019:prop2.1]
 
-A query has several coordinates, and one record moves it by at most S in the l1 norm. Independent Laplace noise of scale
-S / epsilon on every coordinate makes the answer epsilon-DP. Return the noisy answer.
+The answer of a query has several coordinates, and one record moves the answer by at most S in the l1 norm. Independent
+Laplace noise of scale S / epsilon on every coordinate makes the answer epsilon-DP. Return the noisy answer.
 
 Hint: rng.laplace(0, scale, size) takes the scale b. The standard deviation is sqrt(2) b.
 """
@@ -31,7 +31,7 @@ D = 160_000  # coordinates; correct code with another seed fails with a probabil
 
 
 def measured(f, S, epsilon):
-    """Mean, mean size (the scale), share within one scale (1 - 1/e) and deviation of a difference of the noise."""
+    """Statistics of the noise: mean, mean absolute value, share within one scale (1 - 1/e), std of differences."""
     scale = S / epsilon
     noise = np.asarray(f(np.full(D, 2.0), S, epsilon, np.random.default_rng(3)), dtype=float) - 2.0
     within = scale * np.mean(np.abs(noise) <= scale)
@@ -42,7 +42,7 @@ def cases():
     for S, epsilon in ((1.0, 0.5), (3.0, 2.0)):
         scale = S / epsilon
         want = np.array([0.0, scale, scale * (1 - np.exp(-1)), scale])
-        what = "mean, mean size, share within S / epsilon, deviation of a difference"
+        what = "mean, mean absolute value, share within S / epsilon, std of differences of the noise"
         run = lambda f, given=(S, epsilon): measured(f, *given)
         yield TaskCase("", f"S = {S}, epsilon = {epsilon}", run, want, what, rtol=0.03)
 
@@ -54,13 +54,13 @@ def cases():
 (
     "S / epsilon",
     "S / epsilon / np.sqrt(2)",
-    "S / epsilon is used as the standard deviation: it is the scale, and the standard deviation is sqrt(2) S / epsilon.",
+    "S / epsilon is used as the standard deviation: S / epsilon is the scale, and the std is sqrt(2) S / epsilon.",
 )
 (
     "rng.laplace(0, S / epsilon, value.shape)",
     "rng.laplace(0, S / epsilon)",
     "All coordinates get the same noise: draw a sample for every coordinate.",
 )
-("rng.laplace(", "rng.normal(", "The noise is Gaussian: this gives no epsilon-DP without a delta; use Laplace noise.")
+("rng.laplace(", "rng.normal(", "The noise is Gaussian: use Laplace noise, because Gaussian noise needs a delta.")
 (" + rng.laplace(0, S / epsilon, value.shape)", "", "The noise is missing.")
-("value + rng", "rng", "The answer is missing: add the noise to it.")
+("value + rng", "rng", "The answer is missing: add the noise to the answer.")

@@ -1,8 +1,8 @@
 """The delta of Gaussian noise [berthier2019:def2.1]
 
-One record moves a query by at most S, and the query gets Gaussian noise of standard deviation sigma. Take an epsilon.
-The smallest delta is the largest value over all sets A of
-P(output in A without the record) - exp(epsilon) P(output in A with the record). With mu = S / sigma, this delta is
+One record moves a query by at most S, and the query gets Gaussian noise of standard deviation sigma. Let A be a set of
+outputs, P(A) its probability without the record, and P'(A) its probability with the record. For a given epsilon, the
+smallest delta is the largest value of P(A) - exp(epsilon) P'(A) over all sets A. With mu = S / sigma, this delta is
 Phi(mu/2 - epsilon/mu) - exp(epsilon) Phi(-mu/2 - epsilon/mu). Phi is the distribution function of the standard normal.
 
 Hint: statistics.NormalDist().cdf is Phi.
@@ -34,7 +34,7 @@ from nfa.course.judging import TaskCase
 
 
 def integrated(S, sigma, epsilon):
-    """The integral of max(p - exp(epsilon) q, 0) on a fine grid, which is the value of the best set A."""
+    """The integral of max(p - exp(epsilon) q, 0) on a fine grid, which is the value for the best set A."""
     t = np.linspace(-12 * sigma, S + 12 * sigma, 400_001)
     p, q = (np.exp(-((t - mean) ** 2) / (2 * sigma**2)) / (sigma * math.sqrt(2 * math.pi)) for mean in (S, 0.0))
     return float(np.maximum(p - math.exp(epsilon) * q, 0).sum() * (t[1] - t[0]))

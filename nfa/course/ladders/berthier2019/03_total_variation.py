@@ -48,7 +48,7 @@ def cases():
 (
     "np.abs(p - q).sum() / 2",
     "np.abs(p - q).sum()",
-    "The factor 1/2 is missing: the excess of p over q equals that of q over p, so the sum counts it twice.",
+    "The factor 1/2 is missing: the sum adds the excess of p over q and the equally large excess of q over p.",
 )
 ("np.abs(p - q).sum() / 2", "(p - q).sum() / 2", "The absolute value is missing: the sum of p - q is always 0.")
 (

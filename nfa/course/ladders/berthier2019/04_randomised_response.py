@@ -67,7 +67,7 @@ def cases():
     "(answers.mean() - p / 2) / (1 - p + (p == 1))",
     "p and 1 - p are exchanged: p is the probability of a truthful answer.",
 )
-("answers.mean()", "answers.sum()", "This is the number of yes answers: take their share.")
+("answers.mean()", "answers.sum()", "This is the number of yes answers: take the share of yes answers.")
 (
     "(answers.mean() - (1 - p) / 2) / p",
     "np.clip((answers.mean() - (1 - p) / 2) / p, 0, 1)",

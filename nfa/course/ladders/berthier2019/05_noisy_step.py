@@ -56,7 +56,7 @@ def cases():
 (
     "gamma * (gradient + eta)",
     "gamma * gradient - eta",
-    "The noise is outside: the step subtracts gamma times the gradient plus eta.",
+    "The noise is not multiplied by gamma: the step subtracts gamma * (gradient + eta).",
 )
 ("(gradient + eta)", "gradient", "The noise is missing: add eta to the gradient.")
 (

@@ -60,7 +60,7 @@ def cases():
 (
     "max(abs(1 - gamma * mu), abs(1 - gamma * beta))",
     "1 + gamma * beta",
-    "This is the bound for any smooth loss: for a convex loss it is smaller.",
+    "This is the bound for any smooth loss: the bound for a convex loss is smaller.",
 )
 (
     "max(abs(1 - gamma * mu), abs(1 - gamma * beta))",

@@ -29,7 +29,7 @@ def order(n, tau, passes, rng):
 # %% cases
 from nfa.course.judging import TaskCase, at_once
 
-RUNS = 2_500  # a share of these runs is more than 0.06 from its probability with probability 1e-9
+RUNS = 2_500  # each share differs from its probability by more than 0.06 with probability 1e-9
 
 
 def measured(f, n, tau, passes):
@@ -46,7 +46,7 @@ def measured(f, n, tau, passes):
 
 
 def exact(n, tau, passes):
-    """The exact shares. Two steps of one pass have no record in common, and two of different passes with share 1/n."""
+    """The exact shares. Two steps of one pass never have the same record, and steps of two passes with share 1/n."""
     k = math.floor(tau * n)
     repeats = np.full((passes * k, passes * k), 1 / n)
     for first in range(0, passes * k, k):

@@ -1,7 +1,7 @@
 """Clip each example's estimate [dpulr2024:alg1.L205]
 
 Line 205 divides the estimate of each example by max(1, norm / C), so that its norm is at most C. An estimate has a
-weight part and a bias part. Clip both together by one factor. The norm is that of all values of both parts.
+weight part and a bias part. Clip both together by one factor. The norm is taken over all values of both parts.
 
 Hint: Sum the squares over all axes except the first. max(1, norm / C) is never 0.
 """

@@ -32,7 +32,7 @@ import math
 
 from nfa.course.judging import TaskCase, at_once
 
-DRAWS = 2_500  # a share of these batches is more than 0.06 from its probability with probability 1e-9
+DRAWS = 2_500  # each share differs from its probability by more than 0.06 with probability 1e-9
 
 
 def measured(f, N, q, N_B):
@@ -88,7 +88,7 @@ def cases():
 (
     "np.flatnonzero(rng.random(N) < q)",
     "np.arange(N) if rng.random() < q else np.arange(0)",
-    "All records share one random number: draw one for each record.",
+    "All records share one random number: draw a number for each record.",
 )
 (
     "        if len(chosen) >= N_B:\n            return chosen",

@@ -1,8 +1,8 @@
-"""Noise that counts [ours:ulr-sound] [dpulr2024:alg1.L208]
+"""Noise with a guarantee [ours:ulr-sound] [dpulr2024:alg1.L208]
 
-The noise inside the estimates depends on the data, and no theorem counts it. The sound rule adds noise as DP-SGD does.
-It sums the clipped estimates. To every coordinate of the sum it adds Gaussian noise of standard deviation sigma_0 C.
-Then it divides by the public m. The number sigma_0 is the noise multiplier.
+The noise inside the estimates depends on the data, and no theorem proves a guarantee from this noise. The sound rule
+adds noise as DP-SGD does. It sums the clipped estimates. To every coordinate of the sum it adds Gaussian noise of
+standard deviation sigma_0 C. Then it divides by the public m. The number sigma_0 is the noise multiplier.
 
 Hint: The noise is added to the sum, before the division by m.
 """
@@ -29,11 +29,11 @@ def release(g, C, sigma_0, m, rng):
 # %% cases
 from nfa.course.judging import TaskCase
 
-D = 160_000  # coordinates; the measured deviation is more than 2 % from the true one with probability 1e-20
+D = 160_000  # coordinates; the measured std differs from the true std by more than 2 % with probability 1e-20
 
 
 def deviation(f, k, C, sigma_0, m):
-    """The deviation for rows of zeros: over the coordinates, by differences of neighbours, and by mean size."""
+    """The std of the noise for rows of zeros: of all entries, from differences, and from the mean absolute value."""
     noise = np.asarray(f(np.zeros((k, D)), C, sigma_0, m, np.random.default_rng(3)), dtype=float)
     return np.array([noise.std(), np.diff(noise).std() / np.sqrt(2), np.abs(noise).mean() * np.sqrt(np.pi / 2)])
 
@@ -45,7 +45,7 @@ def cases():
     for k, C, sigma_0, m in ((3, 3.0, 2.0, 8), (0, 0.5, 4.0, 5)):
         name = f"{k} examples, C = {C}, sigma_0 = {sigma_0}, m = {m}"
         run = lambda f, given=(k, C, sigma_0, m): deviation(f, *given)
-        what = "the deviation of the noise, found in three ways,"
+        what = "the standard deviation of the noise, measured in three ways,"
         yield TaskCase("", name, run, np.array([sigma_0 * C / m] * 3), what, rtol=0.02)
 
 

@@ -72,7 +72,7 @@ def cases():
 (
     "return min(found)",
     "return max(found)",
-    "This is the largest epsilon: every alpha gives a valid one, so take the smallest.",
+    "This is the largest epsilon: every alpha gives a valid epsilon, so take the smallest.",
 )
-("return min(found)", "return found[0]", "Only alpha = 2 is used: take the smallest over alpha = 2..20.")
+("return min(found)", "return found[0]", "Only alpha = 2 is used: take the smallest epsilon over alpha = 2..20.")
 ("range(alpha + 1)", "range(alpha)", "The last term is missing: k runs from 0 to alpha, both included.")

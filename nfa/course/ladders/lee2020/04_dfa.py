@@ -4,7 +4,8 @@ This task is task 3 with one change. In every hidden layer, dz[l] is B[l] e, mul
 1 - tanh(z[l])^2. Here e is the error h[L] - y, which is the same for all layers. In the top layer, dz[L] is e itself.
 The paper prints B^{l+1} for B[l].
 
-Hint: With rows as examples, B e is e @ B.T. No layer waits for the layer above, so the order does not matter.
+Hint: With rows as examples, B e is e @ B.T. No dz[l] depends on dz of another layer, so the order of the layers does
+not matter.
 """
 
 # %% task
@@ -45,7 +46,7 @@ def cases():
         e = h[-1] - y
         targets = [None, *(np.array([M @ row for row in e]) for M in B[1:-1]), e]
         want = small_nets.surrogate(W, b, h, targets, m) if m else None
-        if not m:  # every slot has a matrix, because some slips use them
+        if not m:  # every slot has a matrix, because some slips use other slots
             rng = np.random.default_rng(4)
             B = [rng.normal(size=(3, 3)) for _ in sizes]
         name = f"network {'-'.join(map(str, sizes))}, m = {m}"

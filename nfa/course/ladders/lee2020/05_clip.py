@@ -80,5 +80,5 @@ def cases():
 (
     "return v * np.minimum(1, c / np.maximum(norms, c))",
     "return np.clip(v, -c, c)",
-    "Every entry is clipped by itself: the clip scales the whole row, and its direction stays.",
+    "Every entry is clipped separately: the clip scales the whole row and keeps its direction.",
 )

@@ -1,11 +1,11 @@
 """The norm of every example's gradient [ours:joint-clip] [lee2020:eq3]
 
 DP-SGD and joint-clip DFA clip the gradient of each example over all layers and biases together. The gradient of example
-i by W[l] is the outer product of dz[l][i] and h[l-1][i]. Its gradient by b[l] is dz[l][i]. For every example, compute
-the l2 norm of all these values together. You need not build the outer products.
+i by W[l] is the outer product of dz[l][i] and h[l-1][i]. The gradient of example i by b[l] is dz[l][i]. For every
+example, compute the l2 norm of all these values together. You need not build the outer products.
 
-Hint: The norm of an outer product is the product of the norms. The squares of the layers add up. The square for layer l
-is ||dz||^2 (||h||^2 + 1), and the 1 is for the bias.
+Hint: The norm of an outer product is the product of the norms. The squared norms of the layers add up. The square for
+layer l is ||dz||^2 (||h||^2 + 1), and the 1 is for the bias.
 """
 
 # %% task

@@ -62,8 +62,16 @@ def cases():
 
 
 # %% slips
-("sigma * rng", "sigma / m * rng", "The noise is divided by m: sigma is the standard deviation on the mean already.")
-("sigma * rng", "sigma * m * rng", "The noise is multiplied by m: sigma is the standard deviation on the mean.")
+(
+    "sigma * rng",
+    "sigma / m * rng",
+    "The noise is divided by m: sigma is already the standard deviation of the noise on the mean.",
+)
+(
+    "sigma * rng",
+    "sigma * m * rng",
+    "The noise is multiplied by m: sigma is already the standard deviation of the noise on the mean.",
+)
 ("sigma * rng", "sigma**2 * rng", "The variance is used instead of the standard deviation: rng.normal takes sigma.")
 (
     "sigma * rng",

@@ -116,5 +116,5 @@ def cases():
 (
     "    return dW, db",
     "    own = [None] + [np.minimum(1, C / np.sqrt((dz[l] ** 2).sum(axis=1) * ((h[l - 1] ** 2).sum(axis=1) + 1)))[:, None] * dz[l] for l in range(1, len(dz))]\n    return [None, *(own[l].T @ h[l - 1] / m for l in range(1, len(dz)))], [None, *(v.sum(axis=0) / m for v in own[1:])]",
-    "Every layer is clipped by itself: an example has one norm over all layers, and one factor.",
+    "Every layer is clipped separately: an example has one norm over all layers, and one factor.",
 )

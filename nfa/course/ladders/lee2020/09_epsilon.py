@@ -1,8 +1,8 @@
 """Epsilon [lee2020:lem1] [lee2020:compose] [lee2020:lem2]
 
 A step adds noise of standard deviation sigma to a value of sensitivity Delta. By Lemma 1, the Renyi divergence of a
-step at order alpha is at most alpha Delta^2 / (2 sigma^2). The values of all steps add up. By Lemma 2, a total of rho
-alpha gives epsilon = rho alpha + log(1/delta) / (alpha - 1), for every alpha > 1. Return the smallest such epsilon.
+step at order alpha is at most alpha Delta^2 / (2 sigma^2). The divergences of all steps add up. By Lemma 2, a total of
+rho alpha gives epsilon = rho alpha + log(1/delta) / (alpha - 1), for every alpha > 1. Return the smallest such epsilon.
 
 Hint: With rho = steps Delta^2 / (2 sigma^2), set the derivative by alpha to 0. Then (alpha - 1)^2 = log(1/delta) / rho.
 """

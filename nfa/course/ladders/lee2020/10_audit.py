@@ -1,10 +1,11 @@
 """An audit [lee2020:def1] [berthier2019:unmeasurable]
 
-An algorithm claims (epsilon, delta)-DP. We run it n times without a record and n times with this record. An event
-happens k_0 times without the record, and k_1 times with the record. If the true probabilities are p_0 and p_1, epsilon
-is at least log((p_1 - delta) / p_0). Counts are random, so take a lower bound for p_1 and an upper bound for p_0. The
-lower bound is the p at which k_1 or more hits in n have probability (1 - confidence) / 2. The upper bound is the p at
-which k_0 or fewer hits have that probability. Return the lower bound on epsilon, at least 0.
+An algorithm claims (epsilon, delta)-DP. We run it n times without a record and n times with this record. A run in which
+a chosen event happens is a hit. There are k_0 hits without the record and k_1 hits with the record. If the true
+probabilities of a hit are p_0 and p_1, epsilon is at least log((p_1 - delta) / p_0). Counts are random, so take a lower
+bound for p_1 and an upper bound for p_0. The lower bound is the p at which k_1 or more hits in n have probability (1 -
+confidence) / 2. The upper bound is the p at which k_0 or fewer hits in n have this probability. Return the lower bound
+on epsilon, at least 0.
 
 Hint: These are the Clopper-Pearson bounds, scipy.stats.beta.ppf(error, k, n - k + 1) and
 scipy.stats.beta.ppf(1 - error, k + 1, n - k). Without a hit, the lower bound is 0. With n hits, the upper bound is 1.

@@ -32,7 +32,7 @@ K, N = 400, 400  # entries of the noise; correct code with another seed fails wi
 
 
 def measured(f, sigma):
-    """The deviation of the noise for B e = 0 over all entries, and the scaled deviations of row and column means."""
+    """The std of the noise over all entries for B e = 0, and the scaled stds of the row means and column means."""
     noise = np.asarray(f(np.zeros((K, 3)), np.ones((N, 3)), sigma, np.random.default_rng(5)), dtype=float)
     return np.array([noise.std(), np.sqrt(N) * noise.mean(axis=1).std(), np.sqrt(K) * noise.mean(axis=0).std()])
 
@@ -45,7 +45,7 @@ def cases():
         name = f"{k} examples, B of shape ({n}, {n_L}), sigma = 0"
         run = lambda f, given=(e, B): f(*given, 0.0, np.random.default_rng(1))
         yield TaskCase("", name, run, None if n == n_L else want, "B e")
-    what = "deviation of the noise, of its means over rows, of its means over columns, scaled"
+    what = "the std of the noise, and the scaled stds of the row means and of the column means"
     for sigma in (0.5, 3.0):
         run = lambda f, sigma=sigma: measured(f, sigma)
         yield TaskCase("", f"sigma = {sigma}", run, np.array([sigma] * 3), what, rtol=0.2)

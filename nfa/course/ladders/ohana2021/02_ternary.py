@@ -1,7 +1,7 @@
 """A ternary error [ohana2021:exp-ternary]
 
-The mirrors of the device show few values, so the error becomes ternary. An entry above t becomes 1, an entry below -t
-becomes -1, and all other entries become 0. An entry equal to t or -t becomes 0.
+The mirrors of the device can show only a few values, so we make the error ternary. An entry above t becomes 1, an entry
+below -t becomes -1, and all other entries become 0. An entry equal to t or -t becomes 0.
 
 Hint: Two comparisons and a difference are enough. The sign of the result is the sign of the error.
 """
@@ -43,5 +43,9 @@ def cases():
 (" - (e < -t)", "", "The negative entries are missing: an entry below -t becomes -1.")
 ("(e > t) * 1.0 - (e < -t)", "(np.abs(e) > t) * 1.0", "The sign is lost: an entry below -t becomes -1.")
 ("(e > t) * 1.0 - (e < -t)", "np.sign(e)", "The threshold is ignored: entries between -t and t become 0.")
-("(e > t) * 1.0 - (e < -t)", "e * (np.abs(e) > t)", "The large entries keep their size: they become 1 and -1.")
+(
+    "(e > t) * 1.0 - (e < -t)",
+    "e * (np.abs(e) > t)",
+    "Large entries keep their absolute value: an entry above t becomes 1, and an entry below -t becomes -1.",
+)
 ("(e > t) * 1.0 - (e < -t)", "(e < -t) * 1.0 - (e > t)", "The sign is wrong: an entry above t becomes 1.")

@@ -57,5 +57,5 @@ def cases():
 (
     "device((e > 0) * 1.0) - device((e < 0) * 1.0)",
     "device((e < 0) * 1.0) - device((e > 0) * 1.0)",
-    "The sign is wrong: subtract the projection of e_minus from that of e_plus.",
+    "The sign is wrong: subtract the projection of e_minus from the projection of e_plus.",
 )

@@ -42,14 +42,14 @@ def cases():
     for tau_min, tau_max in ((0.0, 1.0), (0.4, 1.0), (0.4, 0.6)):
         name = f"tau_min = {tau_min}, tau_max = {tau_max}"
         want = by_entry(h, tau_min, tau_max)
-        yield TaskCase("", name, lambda f, given=(h, tau_min, tau_max): f(*given), want, "what the layer reads")
+        yield TaskCase("", name, lambda f, given=(h, tau_min, tau_max): f(*given), want, "the input of the layer")
 
 
 # %% slips
 (
     "np.clip(h + nu, -c, c)",
     "np.clip(h, -c, c) + nu",
-    "The order is wrong: add the offset first and clip then, because entries above c remain otherwise.",
+    "The order is wrong: add the offset before the clip, because otherwise some entries are above c.",
 )
 ("np.clip(h + nu, -c, c)", "np.clip(h, -c, c)", "The offset is missing: add nu to every entry first.")
 ("np.clip(h + nu, -c, c)", "h + nu", "The clip is missing: bound every entry by c.")
@@ -57,7 +57,7 @@ def cases():
 (
     "nu, c = tau_min / np.sqrt(n), tau_max / np.sqrt(n)",
     "nu, c = tau_min, tau_max",
-    "1/sqrt(n) is missing: then the norm could be sqrt(n) tau_max.",
+    "1/sqrt(n) is missing: without it, the norm can be sqrt(n) tau_max.",
 )
 (
     "nu, c = tau_min / np.sqrt(n), tau_max / np.sqrt(n)",

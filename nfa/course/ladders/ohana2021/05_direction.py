@@ -54,7 +54,11 @@ def cases():
 (" / m", "", "1/m is missing: divide the sum over examples by m.")
 (" / m", " / len(p)", "The given m is ignored: divide by m, not by the number of examples.")
 (" / m", " / m / len(p)", "1/m occurs twice: divide the sum over examples by m, and take no mean.")
-("return (p", "return -(p", "The sign is wrong: the function returns what the update subtracts.")
+(
+    "return (p",
+    "return -(p",
+    "The sign is wrong: the update subtracts the direction, so the direction has no minus sign.",
+)
 (
     "(p * dphi).T @ h",
     "(p.T @ h) * dphi.mean(axis=0)[:, None]",

@@ -73,5 +73,5 @@ def cases():
 (
     "np.sqrt((dphi**2 * h[:, [k]] ** 2).sum(axis=0))",
     "np.abs((dphi * h[:, [k]]).sum(axis=0))",
-    "The sum is squared: square every term before the sum, for each g_ij is independent.",
+    "The sum is squared: square every term before the sum, because the g_ij are independent.",
 )

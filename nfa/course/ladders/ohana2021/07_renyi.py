@@ -69,7 +69,7 @@ def cases():
     "alpha * var_1 + (1 - alpha) * var_2",
     "The variances are exchanged in s: it is alpha var_2 + (1 - alpha) var_1.",
 )
-("    if s <= 0:\n        return math.inf\n", "    s = abs(s)\n", "The divergence is infinite where s is not positive.")
+("    if s <= 0:\n        return math.inf\n", "    s = abs(s)\n", "The divergence is infinite if s is not positive.")
 ("alpha / 2 *", "1 / 2 *", "alpha is missing in the first term: it is alpha / 2 times the squared distance over s.")
 ("(mean_1 - mean_2) ** 2", "abs(mean_1 - mean_2)", "The distance of the means is not squared.")
 (

@@ -42,12 +42,12 @@ from nfa.mechanism import Mechanism
 from nfa.privacy.accountant import epsilon
 from nfa.privacy.gaussians import epsilon_gaussian
 
-TAIL = 1e-8  # the probability of each statistic of a right function beyond its limit; no check has more than 30
-DEVIATIONS = 6.0  # standard deviations of a nearly Gaussian statistic: beyond them with probability 2e-9
+TAIL = 1e-8  # probability that a statistic of a right function exceeds its limit; a check has at most 30 statistics
+DEVIATIONS = 6.0  # limit in standard deviations; a Gaussian statistic exceeds it with probability 2e-9
 TRAINING = 4  # times SECONDS that a whole training may take
 BAR = 0.70  # accuracy at epsilon 3
 
-# --- what stands in for an earlier exercise: the same in array operations
+# --- right versions of earlier exercises, in array operations
 
 
 def right_signals(W, b, B, x, y):
@@ -131,7 +131,7 @@ def proved(z, q, steps, delta, accountant=None):
 
 
 def net(seed, sizes):
-    """W, b and B, random, of a size at which tanh is neither linear nor flat."""
+    """Random W, b and B, with entries of a size at which tanh is neither linear nor flat."""
     rng = seeded(seed)
     L = len(sizes) - 1
     W = [None] + [rng.normal(size=(sizes[l], sizes[l - 1])) / 2 for l in range(1, L + 1)]
@@ -176,7 +176,7 @@ def claim_right(claim):
             raise mismatch("the rule", rule, "'dp-sgd' or 'dp-dfa'")
         if statement != DESCRIBED[rule]:
             raise mismatch(
-                f"the statement for {rule}", statement, "another one", "which direction is clipped in this statement?"
+                f"the statement for {rule}", statement, "another id", "which direction is clipped in this statement?"
             )
         far = flat(right_sum([None, np.array([[1e3]])], [np.array([[2.0]])], C)) / m
         close(number(moved, "the sensitivity"), np.linalg.norm(far), f"the sensitivity with C = {C:g} and m = {m:g}")
@@ -218,7 +218,7 @@ def signals_values(signals):
         if any(all(passes(close, dz[l], one[l], "") for l in range(1, len(W))) for one, _ in wanted):
             continue
         for l in range(len(W) - 2, 0, -1):
-            close(dz[l], wanted[1][0][l], f"dz[{l}], compared with DFA", "it fits neither DFA nor backpropagation")
+            close(dz[l], wanted[1][0][l], f"dz[{l}], compared with DFA", "your dz fits neither DFA nor backpropagation")
 
 
 # --- 2. one private step
@@ -261,7 +261,7 @@ def sum_values(clipped_sum):
 
 
 def draw_law(draw):
-    """Totals, their variance, the counts of the records and pairs of records."""
+    """The sizes of the batches, their variance, the counts of each record, and the counts of pairs."""
     for seed, n, q, calls in ((30, size(150), 0.3, 80), (31, size(90), 0.06, 120)):
         rng, rows = seeded(seed), []
         for _ in range(calls):
@@ -289,12 +289,11 @@ def draw_law(draw):
         hint = "is every batch a new draw, with the same q for every record?"
         spread("the variance of the counts of the records", each, calls * q, calls * q * (1 - q), hint)
         both = (found[:, 1:] * found[:, :-1]).sum(), (found[1:] * found[:-1]).sum()
-        for hits, of, what in zip(
-            both, (calls * (n - 1), (calls - 1) * n), ("in a row", "twice in a row"), strict=True
-        ):
+        kinds = "of neighbouring records in a batch", "of one record in consecutive batches"
+        for hits, of, what in zip(both, (calls * (n - 1), (calls - 1) * n), kinds, strict=True):
             # pairs that overlap depend on each other, which widens the variance to at most q^2 (1 + 2 q)
             if abs(hits - of * q * q) > DEVIATIONS * math.sqrt(of * q * q * (1 + 2 * q)) + DEVIATIONS:
-                raise mismatch(f"the records that are drawn {what}", hits, f"about {of * q * q:.0f}", hint)
+                raise mismatch(f"the number of pairs {what}", hits, f"about {of * q * q:.0f}", hint)
 
 
 def counted(hits, trials, q, what):
@@ -310,12 +309,12 @@ def spread(what, values, mean, variance, hint):
     low, high = (float(stats.chi2.ppf(tail, len(values))) / len(values) for tail in (TAIL, 1 - TAIL))
     if not 0.8 * low <= share <= 1.3 * high:
         raise mismatch(
-            f"{what}, divided by the right one", share, f"between {0.8 * low:.2f} and {1.3 * high:.2f}", hint
+            f"{what}, divided by the right variance", share, f"between {0.8 * low:.2f} and {1.3 * high:.2f}", hint
         )
 
 
 def step_signal(private_step):
-    """With z = 0, the sum divided by m. If there is noise nevertheless, the mean of several steps is compared."""
+    """With z = 0, the sum divided by m. If there is noise with z = 0, the mean of several steps is compared."""
 
     def check(times=1):
         for seed, k, C, m in ((40, 6, 4.0, 9.0), (41, 5, 0.3, 2.0), (42, 6, 4.0, 1e-7), (43, 0, 1.0, 3.0)):
@@ -335,18 +334,18 @@ WIDE = (30, 20, 8)  # sizes with enough coordinates for statistics
 
 
 def step_noise(private_step):
-    """The noise is Gaussian and independent. Its deviation is z times what one record moves in the student's step."""
+    """The noise is Gaussian and independent. Its std is z times the largest change of the step by one record."""
 
     def check():
         for seed, k, C, m, z in ((50, 0, 0.5, 7.0, 1.3), (51, 5, 2.0, 30.0, 0.6)):
             dz, h = case(seed, k, WIDE)
             rng = seeded(seed + 2)
-            many = max(k, 1)  # so that a wrong divisor costs in the signal alone
+            many = max(k, 1)  # so that a wrong divisor loses only the point of step_signal
             long, below = (
                 [a if a is None else a.repeat(many, axis=0) for a in one] for one in case(seed, 1, WIDE, 1e3)
             )
             moved = float(np.linalg.norm(free(call(private_step, long, below, C, m, 0.0, rng, copies=False)))) / many
-            moved = moved or C / m  # where no record moves anything, which costs in the signal
+            moved = moved or C / m  # if no record moves the step, which loses the point of step_signal
             quiet = free(call(private_step, dz, h, C, m, 0.0, rng, copies=False))
             noise = [free(call(private_step, dz, h, C, m, z, rng, copies=False)) - quiet for _ in range(4)]
             judged_noise(
@@ -368,10 +367,11 @@ def judged_noise(noise, std, what):
     share = float((every**2).mean()) / std**2
     low, high = (float(stats.chi2.ppf(tail, every.size)) / every.size for tail in (TAIL, 1 - TAIL))
     if not low <= share <= high:
-        hint = "z times what one record moves, on every coordinate, drawn once"
-        raise mismatch(f"the standard deviation of {what}, divided by the right one", math.sqrt(share), "about 1", hint)
+        hint = "it is z times the distance by which one record moves the step; draw the noise once"
+        name = f"the standard deviation of {what}, divided by the right value"
+        raise mismatch(name, math.sqrt(share), "about 1", hint)
     if stats.kstest(every / std, "norm").pvalue < TAIL:
-        raise mismatch(f"the law of {what}", "another one", "a Gaussian law, independent in all coordinates")
+        raise mismatch(f"the law of {what}", "another law", "a Gaussian law, independent in all coordinates")
     for one in noise:  # of 800 independent values, fewer than one pair is so close, on average
         equal = int((np.diff(np.sort(np.abs(one))) < 1e-6 * std).sum())
         if equal > 8:
@@ -392,7 +392,7 @@ def judged_noise(noise, std, what):
 
 
 def noise_values(noise_for):
-    """Enough by one of nfa's accountants, and not much more than the first of them needs."""
+    """The noise is enough by one of nfa's accountants, and not much more than the first accountant needs."""
     for target, q, steps, delta in (
         (3.0, 0.05, 100, 1e-5),
         (8.0, 0.03, 20, 1e-5),
@@ -406,9 +406,9 @@ def noise_values(noise_for):
             raise mismatch(f"z {what}", z, "a number between 0.5 and 50")
         spent = proved(z, q, steps, delta)
         if spent > target and (spent > 1.5 * target or proved(z, q, steps, delta, "pld") > target):
-            raise mismatch(f"the epsilon of your z {what}", spent, f"at most {target:g}", "more noise")
+            raise mismatch(f"the epsilon of your z {what}", spent, f"at most {target:g}", "the run needs more noise")
         if proved(z / 1.2, q, steps, delta) <= target:
-            raise mismatch(f"z {what}", z, "less", "a z that is 17 % smaller is enough")
+            raise mismatch(f"z {what}", z, "a smaller z", "a z that is 17 % smaller is enough")
 
 
 # --- 4. train
@@ -453,7 +453,7 @@ def unflat(vector, W, b):
 
 
 def train_fresh(train):
-    """The noise, and in how many batches each record was. Each record changes a column of W[1] of its own."""
+    """The noise, and the number of batches that each record was in. Each record changes its own column of W[1]."""
 
     def run(given, steps, q, z, rng, C=1.0, eta=1e-6):
         """The change of all weights, divided by eta, and the change of W[1]. The direction stays nearly the same."""
@@ -484,7 +484,7 @@ def train_fresh(train):
         counted(found.sum(), steps * found.size, q, f"the records in all batches of {16 * steps} steps")
         variance = steps * q * (1 - q)
         hint = "draw a batch in every step, each record with probability q"
-        spread("the variance of how often a record was in a batch", found.ravel(), steps * q, variance, hint)
+        spread("the variance of the number of batches with a record", found.ravel(), steps * q, variance, hint)
         n = found.shape[1]
         spread("the variance of the records in a run", found.sum(axis=1), n * steps * q, n * variance, hint)
 
@@ -507,7 +507,7 @@ def train_fresh(train):
         if not 0 < rate < 1:
             raise mismatch("the share of the records in a batch", rate, "more than 0 and less than 1")
         spread(
-            "the variance of how often a record was in a batch",
+            "the variance of the number of batches with a record",
             found.ravel(),
             steps * rate,
             steps * rate * (1 - rate),
@@ -563,7 +563,7 @@ def smaller(images):
 
 
 def model_accuracy(private_model):
-    """At epsilon 3, with a seed."""
+    """The accuracy on the test images at epsilon 3, for one seed."""
     images = nfa.data.load("fashion-mnist-small")
     x, y = smaller(images.x_train), np.eye(10)[images.y_train]
     seed = int(seeded(80).integers(1000))
@@ -617,7 +617,7 @@ def handed(private_model, x, y, N, target, delta, seed):
 
 
 def model_private(private_model):
-    """The epsilon of what is passed to train. Neighbours have the same settings, and seeds differ."""
+    """The epsilon of the settings that train gets. Neighbours get equal settings, and seeds give different values."""
     if not hasattr(private_model, "__globals__"):
         raise misfit("private_model", private_model, "a function")
 
@@ -656,8 +656,8 @@ def model_private(private_model):
         if not np.array_equal(*streams[:2]) or np.array_equal(*streams[1:]):
             raise mismatch(
                 "the random values of two seeds",
-                "the same, or different ones for one seed",
-                "different ones for each seed",
+                "equal values, or different values for one seed",
+                "one set of values for each seed",
             )
 
     fair(check, private_model, noise_for=right_noise)
@@ -693,12 +693,12 @@ def unclipped(dz, h, C, m, z, rng):
 
 
 def h_of(h):
-    """The same lists without records."""
+    """The lists of h for a batch without records."""
     return [None if a is None else a[:0] for a in h]
 
 
 def audited_step(audit, step, C, m, z, delta, trials, confidence, seed):
-    """What a student's audit returns, a number."""
+    """The number that a student's audit returns."""
     others, batches = [], set()
 
     def audited(dz, h, *numbers):
@@ -720,7 +720,7 @@ SURE = 1 - 1e-9
 
 
 def audit_below(audit):
-    """For right steps at most the exact epsilon, at most what so many runs can show, and not always nearly zero."""
+    """The bound for right steps: at most the exact epsilon and the largest provable bound, and not always nearly 0."""
     for seed, C, m, z, delta, trials in (
         (90, 1.0, 8.0, 0.6, 1e-5, 100),
         (91, 0.3, 2.0, 1.0, 0.3, 200),
@@ -747,7 +747,7 @@ def audit_below(audit):
 
 
 def audit_above(audit):
-    """For three wrong steps, more than the exact epsilon of the right step."""
+    """The bound for three wrong steps exceeds the exact epsilon of the right step."""
     wrong = (
         ("without noise", silent),
         ("whose noise is drawn once", once(int(seeded(96).integers(1000)))),
@@ -798,7 +798,7 @@ MORE_WORDS = 12
 
 
 def page_facts(page):
-    """The numbers that were given, the adjacency, and the items that may be published."""
+    """The given numbers, the adjacency, and the items that may be published."""
     for target, delta, row in CASES:
         found = dict(zip(FACTS, entries(call(page, target, delta, row), "page", *FACTS), strict=True))
         close(number(found["epsilon"], "the epsilon of the page"), target, "the epsilon of the page")
@@ -813,7 +813,7 @@ def page_facts(page):
             raise mismatch(
                 "the adjacency of the page",
                 found["adjacency"],
-                "another one",
+                "another adjacency",
                 "for which adjacency was the noise calibrated?",
             )
         hint = "the noise covers what the steps release, and choices before the data are read need no noise"
@@ -830,7 +830,7 @@ def page_limits(page):
 
 
 def items(value, wanted, name, hint):
-    """Compare a list of numbers of items with the right one."""
+    """Compare a list of item numbers with the right list."""
     found = set(numbers(sorted(value) if isinstance(value, set) else value, name).tolist())
     if found != wanted:
         told = "more items" if found < wanted else "fewer items" if found > wanted else "other items"
@@ -838,15 +838,15 @@ def items(value, wanted, name, hint):
 
 
 def centred_answer(centred):
-    """How far one record moves the sum if the mean image is subtracted."""
+    """The distance by which one record moves the sum if the mean image is subtracted."""
     answered(centred, "b", "on which records does the direction of each record then depend?")
 
 
 def tuned_answer(tuned):
-    """Which data the account of one run covers."""
+    """The question which data the account of one run covers."""
     answered(tuned, "c", "which results had been computed from the records before the choice?")
 
 
 def audited_answer(audited):
-    """How a lower bound and an upper bound fit together."""
-    answered(audited, "a", "which of the two numbers is a lower bound, and which an upper bound?")
+    """The question how a lower bound and an upper bound on epsilon fit together."""
+    answered(audited, "a", "which of the two numbers is a lower bound, and which number is an upper bound?")

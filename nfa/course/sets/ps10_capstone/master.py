@@ -18,14 +18,15 @@
 #
 # Replace every `raise NotImplementedError`. You may paste what you wrote in earlier problem sets. Loops or array
 # operations, float64 or float32, and helper functions in the same cell are all fine. After each exercise, `check_it`
-# runs its checks with other values than grading. The checks of grading are hidden in the cells with points. Do not
-# change these cells, because grading restores them. A mistake in an earlier exercise does not cost points again in a
-# later one.
+# runs the checks of grading with other values. The checks of grading are hidden in the cells with points. Do not change
+# these cells, because grading restores them. A mistake in an earlier exercise does not cost points again in a later
+# exercise.
 #
 # `nfa eq ours:joint-clip` explains a tag such as [ours:joint-clip]. In grading, each call of one of your functions has
 # three seconds of processor time. A whole training has twelve seconds.
 #
-# Notation, as in problem set 6: layers count from 1, and slot 0 of a list is `None`, except `h[0]`. Rows are records.
+# Notation, as in problem set 6: we count layers from 1, and slot 0 of a list is `None`, except `h[0]`. Rows are
+# records.
 #
 # | | shape | |
 # |---|---|---|
@@ -90,7 +91,7 @@ def forward(W, b, x):
 
 
 def accuracy(W, b, x, labels):
-    """The share of records for which the largest output is that of the label."""
+    """The share of records for which the largest output belongs to the label."""
     return float(np.mean(forward(W, b, x)[1][-1].argmax(axis=1) == labels))
 
 
@@ -98,8 +99,8 @@ def accuracy(W, b, x, labels):
 # ## 1. A rule and its sensitivity (4 points, 20 minutes)
 #
 # **Predict** first. What accuracy on the test images will your model have at $\epsilon = 1$, 3 and 8? Without noise, a
-# network with one hidden layer of 32 units reaches 0.82 to 0.84 in 1,000 steps with six seeds. Every guess between 0
-# and 1 gets the point. You compare your guess with your result in part 6.
+# network with one hidden layer of 32 units reaches an accuracy of 0.82 to 0.84 in 1,000 steps with six seeds. Every
+# guess between 0 and 1 gets the point. You compare your guess with your result in part 6.
 
 
 # %% guess solution=true
@@ -119,7 +120,7 @@ checks("ps10_capstone").guess_made(guess)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps10_capstone", globals(), "guess_made")
@@ -134,8 +135,9 @@ check_it("ps10_capstone", globals(), "guess_made")
 # and biases of all layers. The rules add the clipped directions and divide the sum by the public m. Suppose that one
 # record is added or removed. How far can this mean move at most?
 #
-# Also name the statement of nfa's ledger that describes your rule. It is one of `"lee2020:dp-bp"`,
-# `"lee2020:sens-total"`, `"ours:joint-clip"` and `"ours:hybrid-sensitivity"`. Read them with `nfa eq`.
+# Also name the statement of nfa's ledger that describes your rule. This statement is one of `"lee2020:dp-bp"`,
+# `"lee2020:sens-total"`, `"ours:joint-clip"` and `"ours:hybrid-sensitivity"`. You can read these statements with
+# `nfa eq`.
 
 
 # %% claim solution=true
@@ -156,7 +158,7 @@ checks("ps10_capstone").claim_right(claim)
 
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps10_capstone", globals(), "claim_right")
@@ -183,7 +185,7 @@ checks("ps10_capstone").signals_values(signals)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps10_capstone", globals(), "signals_values")
@@ -217,7 +219,7 @@ checks("ps10_capstone").centred_answer(centred)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps10_capstone", globals(), "centred_answer")
@@ -225,8 +227,8 @@ check_it("ps10_capstone", globals(), "centred_answer")
 # %% [markdown]
 # ## 2. One private step (4 points, 25 minutes)
 #
-# Clip each record's whole direction to C, and add the clipped directions. Do not divide yet. A batch can have no
-# records, and a direction can be zero.
+# Clip each record's whole direction to C, and add the clipped directions. Do not divide yet. A batch can be empty, and
+# a direction can be zero.
 
 
 # %% clipped_sum solution=true
@@ -241,7 +243,7 @@ def clipped_sum(dz, h, C):
 
 
 # %% sum_values points=1
-# 1 point: dW and db where some records are clipped and some are not, and for a batch of no records
+# 1 point: dW and db if some records are clipped and some are not, and for an empty batch
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -249,7 +251,7 @@ checks("ps10_capstone").sum_values(clipped_sum)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps10_capstone", globals(), "sum_values")
@@ -267,7 +269,7 @@ def draw(n, q, rng):
 
 
 # %% draw_law points=1
-# 1 point: the law of the batches; a right function fails with a probability below one in a million
+# 1 point: the distribution of the batches; a right function fails with a probability below one in a million
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -275,15 +277,15 @@ checks("ps10_capstone").draw_law(draw)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps10_capstone", globals(), "draw_law")
 
 # %% [markdown]
 # The private step adds Gaussian noise to every coordinate of the sum of the clipped directions, and then divides by m.
-# Draw the noise once for the sum, not once for each record. The standard deviation of the noise is z times the distance
-# that one record can move **the sum**.
+# Draw the noise once for the sum, not once for each record. The standard deviation of the noise is z times the largest
+# distance by which one record can move **the sum**.
 
 
 # %% private_step solution=true
@@ -304,7 +306,7 @@ checks("ps10_capstone").step_signal(private_step)
 ### END HIDDEN TESTS
 
 # %% step_noise points=1
-# 1 point: the law of the noise, compared with the distance that one record moves your own step
+# 1 point: the distribution of the noise, compared with the distance by which one record moves your own step
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -312,7 +314,7 @@ checks("ps10_capstone").step_noise(private_step)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps10_capstone", globals(), "step_signal", "step_noise")
@@ -322,7 +324,7 @@ check_it("ps10_capstone", globals(), "step_signal", "step_noise")
 #
 # Find a noise multiplier z for which the epsilon of the run is at most the target. The adjacency is add-remove, the
 # batches are Poisson batches, and the noise is Gaussian. Your z may be at most 20 % larger than the smallest z that the
-# accountant `spent` below accepts. You can use `spent`, your own accountant from problem set 3, or a better one.
+# accountant `spent` below accepts. You can use `spent`, your own accountant from problem set 3, or a better accountant.
 
 # %% accountant
 ORDERS = np.arange(2, 65)
@@ -365,7 +367,7 @@ checks("ps10_capstone").noise_values(noise_for)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps10_capstone", globals(), "noise_values")
@@ -408,7 +410,7 @@ checks("ps10_capstone").train_fresh(train)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps10_capstone", globals(), "train_steps", "train_fresh")
@@ -418,9 +420,9 @@ check_it("ps10_capstone", globals(), "train_steps", "train_fresh")
 # the test images at $\epsilon = 3$ must be at least **0.70**. Our solution with DFA reaches 0.75 to 0.79 with six
 # seeds. The training must end within twelve seconds of processor time. Our solution needs less than half a second.
 #
-# Two neighbours must have the same settings. Every number that you choose may depend on the public N. It must not
-# depend on the number of rows of x, which shows whether a record was added [ours:public-number]. Use q N as the
-# expected size of a batch.
+# Two neighbours must have the same settings. Every number that you choose may depend on the public N. But it must not
+# depend on the number of rows of x, because this number shows whether a record was added [ours:public-number]. Use q N
+# as the expected size of a batch.
 
 
 # %% private_model solution=true
@@ -443,7 +445,7 @@ checks("ps10_capstone").model_accuracy(private_model)
 ### END HIDDEN TESTS
 
 # %% model_private points=1
-# 1 point: the epsilon of what you pass to `train`, and the same settings with one record more
+# 1 point: the epsilon of the settings that you pass to `train`, and the same settings with one record more
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -451,13 +453,13 @@ checks("ps10_capstone").model_private(private_model)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps10_capstone", globals(), "model_accuracy", "model_private")
 
 # %%
-# to try it: print the accuracy of one model before you run the checks
+# Print the accuracy of one model before you run the checks.
 print(accuracy(*private_model(x_train, y_train, N, 3.0, DELTA, seed=1), x_test, labels_test))
 
 # %% [markdown]
@@ -486,7 +488,7 @@ checks("ps10_capstone").tuned_answer(tuned)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps10_capstone", globals(), "tuned_answer")
@@ -498,8 +500,8 @@ check_it("ps10_capstone", globals(), "tuned_answer")
 # world 0, the batch is empty. Run the step many times in each world, count how often some event happens, and pass the
 # counts to `epsilon_lower_bound`. The bound exceeds the true epsilon with a probability of at most 1 - confidence.
 #
-# - Choose `dz` and `h` yourself, with any number of layers and units. If the norm of the record is much larger than C,
-#   your audit also finds steps without a clip.
+# - Choose `dz` and `h` yourself, with any number of layers and units. If the norm of the record's direction is much
+#   larger than C, your audit also finds steps without a clip.
 # - Fix the event **before** you count. You can choose the event with additional runs. For example, the event can be
 #   that a coordinate exceeds a threshold halfway between the means of the two worlds. You need such an event to find a
 #   step that draws its noise once and uses this noise in every run.
@@ -525,7 +527,7 @@ def audit(step, C, m, z, delta, trials, confidence, rng):
 
 
 # %% audit_below points=1
-# 1 point: for right steps at most the true epsilon and not nearly zero, and never more than the trials can show
+# 1 point: for right steps, at most the true epsilon and not nearly 0; never more than the trials can show
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -541,13 +543,13 @@ checks("ps10_capstone").audit_above(audit)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps10_capstone", globals(), "audit_below", "audit_above")
 
 # %%
-# to try it: your own step with z = 1, whose exact epsilon at this delta is 4.38
+# Audit your own step with z = 1. The exact epsilon of this step is 4.38 at this delta.
 print(audit(private_step, 1.0, 10.0, 1.0, DELTA, 2000, 0.95, np.random.default_rng(0)))
 
 # %% [markdown]
@@ -577,7 +579,7 @@ checks("ps10_capstone").audited_answer(audited)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps10_capstone", globals(), "audited_answer")
@@ -618,14 +620,14 @@ checks("ps10_capstone").curve_values(curve)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps10_capstone", globals(), "curve_values")
 
 # %% [markdown]
-# Draw the curve next to your guess. Do the intervals of $\epsilon = 3$ and 8 overlap? Does the noise limit the accuracy
-# at $\epsilon = 8$, or do the number of steps and the clip?
+# The next cell draws the curve next to your guess. Do the intervals of $\epsilon = 3$ and 8 overlap? Does the noise
+# limit the accuracy at $\epsilon = 8$, or do the number of steps and the clip?
 
 # %%
 import matplotlib.pyplot as plt
@@ -649,7 +651,7 @@ print(rows)
 #
 # Write the page that you publish with your model. The page is a dictionary with these entries:
 #
-# - `"epsilon"`, `"delta"`: the two numbers
+# - `"epsilon"`, `"delta"`: the two numbers of the guarantee
 # - `"adjacency"`: `"add-remove"`, `"replace-one"` or `"zero-out"`
 # - `"accuracy"`: mean, low and high, as in part 6
 # - `"public"`: the numbers of the items of the first list that you may publish without a change to the guarantee
@@ -692,7 +694,7 @@ def page(target, delta, row):
 
 
 # %% page_facts points=1
-# 1 point: the numbers, the adjacency and what may be published
+# 1 point: the numbers, the adjacency and the items that may be published
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -700,7 +702,7 @@ checks("ps10_capstone").page_facts(page)
 ### END HIDDEN TESTS
 
 # %% page_limits points=1
-# 1 point: what is not covered, and the promise in words
+# 1 point: the items that are not covered, and the promise in words
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -708,12 +710,12 @@ checks("ps10_capstone").page_limits(page)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps10_capstone", globals(), "page_facts", "page_limits")
 
 # %%
-# to read the page
+# Print the page.
 for name, entry in page(3.0, DELTA, tuple(rows[1])).items():
     print(f"{name}: {entry}")

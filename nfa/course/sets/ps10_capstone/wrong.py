@@ -1,10 +1,10 @@
-"""Typical mistakes: the score that each must get of 20 points, and the cells whose points it must lose.
+"""Typical mistakes, each with its score out of 20 points and the cells that lose their points.
 
-A line ("cell", "old", "new") replaces text in the reference solution, which has the old text in that cell once.
+A line ("cell", "old", "new") replaces text in a cell of the reference solution. The old text occurs there once.
 """
 
 # %% guessed_in_percent score=19 fails=["guess_made"]
-# wrote percentages
+# guessed percentages
 ("guess", "[0.6, 0.7, 0.8]", "[60, 70, 80]")
 
 # %% replaced_record score=19 fails=["claim_right"]
@@ -20,7 +20,7 @@ A line ("cell", "old", "new") replaces text in the reference solution, which has
 ("signals", " * (1 - h[l] ** 2)", "")
 
 # %% layer_by_layer score=19 fails=["sum_values"]
-# clipped each layer to C by itself
+# clipped each layer to C separately
 (
     "clipped_sum",
     "    norms = np.sqrt(sum((dz[l] ** 2).sum(axis=1) * (1 + (h[l - 1] ** 2).sum(axis=1)) for l in layers))\n",
@@ -81,7 +81,7 @@ A line ("cell", "old", "new") replaces text in the reference solution, which has
 ("noise_for", "spent(middle, q, steps, delta)", "spent(middle, 1.0, steps, delta)")
 
 # %% infinite_loop score=19 fails=["noise_values"]
-# halves until the two ends meet, which they never do
+# halved the interval until its two ends met, which never happens
 ("noise_for", "high > 1.01 * low", "high != low")
 
 # %% one_batch_for_all_steps score=19 fails=["train_fresh"]
@@ -105,7 +105,7 @@ A line ("cell", "old", "new") replaces text in the reference solution, which has
 ("train", "w - eta * d", "w + eta * d")
 
 # %% size_of_the_batch_for_m score=19 fails=["train_steps"]
-# gave the step the number of records in the batch
+# gave the step the number of records in the batch as m
 (
     "train",
     "private_step(dz, h, C, m, z, rng)",
@@ -113,11 +113,11 @@ A line ("cell", "old", "new") replaces text in the reference solution, which has
 )
 
 # %% one_step score=19 fails=["model_accuracy"]
-# trained with a learning rate at which nothing moves
+# trained with a learning rate that is too small to change the weights
 ("private_model", "8.0", "0.008")
 
 # %% private_number score=19 fails=["model_private"]
-# divided by the number of records that are there
+# divided by the number of records in the data
 ("private_model", "q * N", "q * len(x)")
 
 # %% accounted_for_less score=19 fails=["model_private"]
@@ -125,11 +125,11 @@ A line ("cell", "old", "new") replaces text in the reference solution, which has
 ("private_model", "noise_for(target, q, steps, delta)", "noise_for(target, q, 20, delta)")
 
 # %% one_seed score=19 fails=["model_private"]
-# the noise is the same with every seed
+# drew the same noise for every seed
 ("private_model", "np.random.default_rng([seed, 1])", "np.random.default_rng(1)")
 
 # %% believes_the_mean score=19 fails=["centred_answer"]
-# thought that the clip takes care of everything
+# thought that the clip alone is enough for the guarantee
 ("centred", '"b"', '"a"')
 
 # %% no_reason score=19 fails=["tuned_answer"]
@@ -137,7 +137,7 @@ A line ("cell", "old", "new") replaces text in the reference solution, which has
 ("tuned", "All 24 runs read the same records, and which of them wins can depend on one record.", "It is obvious.")
 
 # %% audit_is_the_truth score=19 fails=["audited_answer"]
-# took the lower bound for the truth
+# took the lower bound for the true epsilon
 ("audited", '"a"', '"b"')
 
 # %% estimate_for_a_bound score=19 fails=["audit_below"]
@@ -149,11 +149,11 @@ A line ("cell", "old", "new") replaces text in the reference solution, which has
 )
 
 # %% threshold_of_zero score=19 fails=["audit_above"]
-# counts releases above a fixed number, which a noise that is drawn once can hide
+# counted releases above a fixed number, which misses some steps with noise that is drawn once
 ("audit", "middle = np.mean(tries)", "middle = 0.5 * C / m")
 
 # %% short_record score=19 fails=["audit_above"]
-# took a record no longer than C, which a missing clip does not change
+# took a record with a norm of at most C, for which a missing clip has no effect
 ("audit", "100 * C", "1.0 * C")
 
 # %% variance_by_n score=19 fails=["curve_values"]
@@ -182,7 +182,7 @@ A line ("cell", "old", "new") replaces text in the reference solution, which has
 
 
 # %% tampered score=17 fails=["sum_values", "audit_below", "audit_above"]
-# returned zeros and rewrote the graded cells so that they pass; they are restored before grading
+# returned zeros, and rewrote the graded cells so that they pass; grading restores these cells
 # %% clipped_sum
 def clipped_sum(dz, h, C):
     zeros = [None] + [np.zeros((dz[l].shape[1], h[l - 1].shape[1])) for l in range(1, len(dz))]
@@ -204,7 +204,7 @@ print("all checks passed")
 pass
 
 # %% slips
-# one slip in the reference solution, and the one graded cell that it must fail
+# each line: one slip in the reference solution, and the graded cell that loses its points
 ("private_step", ") / m", ")", "step_signal")
 ("private_step", "z * C", "z * C / m", "step_noise")
 ("private_step", "z * C", "z", "step_noise")

@@ -42,7 +42,7 @@ SIZES = [4, 5, 6, 4, 3]  # four layers, so that a wrong layer index gives other 
 
 
 def net(seed, sizes=SIZES):
-    """Random W and b, of a size at which the sigmoid is neither linear nor flat."""
+    """Random W and b, with entries of a size at which the sigmoid is neither linear nor flat."""
     rng = seeded(seed)
     L = len(sizes) - 1
     W = [None] + [rng.normal(size=(sizes[l], sizes[l - 1])) for l in range(1, L + 1)]
@@ -50,7 +50,7 @@ def net(seed, sizes=SIZES):
 
 
 def batch(k, seed, sizes=SIZES):
-    """Records, and labels with every class."""
+    """Random records, and one-hot labels in which every class occurs."""
     x = seeded(seed).normal(size=(k, sizes[0]))
     return x, np.eye(sizes[-1])[np.arange(k) % sizes[-1]]
 
@@ -148,7 +148,7 @@ def entered(by_hand, *names):
 
 
 def nearest(got, *wants):
-    """The nearest of the expected values: computed from the student's numbers, or from the right ones."""
+    """The expected value that is nearest: computed from the student's earlier numbers, or from the right numbers."""
     return min(wants, key=lambda want: np.abs(got - want).max())
 
 
@@ -184,12 +184,11 @@ def hand_below(by_hand):
         back += [derivatives(lambda z, top=top: float(top @ (W_HAND[2] @ phi(z))), z1)]
         dphis = (h * (1 - h) for h in (h1, H1))
         back += [derivatives(lambda h, top=top: float(top @ (W_HAND[2] @ h)), h1) * dphi for dphi in dphis]
-    hint = "for unit j, multiply e by column j of W^2, and then by the derivative of its sigmoid"
+    hint = "for unit j, multiply e by column j of W^2, and then by the derivative of the sigmoid of this unit"
     same_number(dz1, nearest(dz1, *back), "dz1", hint, THREE_DIGITS)
     outer = (derivatives(lambda w, dz=dz: float(dz @ (w @ X)), W_HAND[1]) for dz in (dz1, DZ1))
-    same_number(
-        dW1, nearest(dW1, *outer), "dW1", "an outer product, as for dW2; what is the input of layer 1?", THREE_DIGITS
-    )
+    hint = "it is an outer product, as dW2 is; what is the input of layer 1?"
+    same_number(dW1, nearest(dW1, *outer), "dW1", hint, THREE_DIGITS)
 
 
 # --- 2. forward and loss
@@ -209,7 +208,7 @@ def topmost(value, shape, name):
     return array(value[-1], shape, f"the last of {name}")
 
 
-SQUARE = [4, 4, 4, 4]  # for lenient checks: transposed or neighbouring layers fit, too
+SQUARE = [4, 4, 4, 4]  # for lenient checks: the matrices of transposed or neighbouring layers fit, too
 
 
 def hidden_values(forward, *cases):
@@ -246,7 +245,7 @@ def softmax_values(forward, *cases):
 
 
 def softmax_alone(forward):
-    """The same for the last entries of both lists, in either order."""
+    """Check that the last entry of one list is the softmax of the last entry of the other list."""
     both = pair(call(forward, *net(12, SQUARE), batch(4, 21, SQUARE)[0]), "z and h")
     z, h = (topmost(value, (4, 4), "z and h") for value in both)
     softmaxed(*((z, h) if passes(softmaxed, z, h, "h") else (h, z)), "h[L]")
@@ -273,12 +272,12 @@ def forward_hidden(forward):
 
 
 def forward_softmax(forward):
-    """The output of the top layer, computed from its z. Mistakes in the hidden layers lose the point of their cell."""
+    """The output of the top layer, computed from its z. A mistake in a hidden layer loses only the other point."""
     charged_once(1, of_forward(forward))
 
 
 def loss_values(loss):
-    """A loop over records. Some outputs are confident and wrong."""
+    """The mean cross-entropy, from a loop over records. Some outputs are confident and wrong."""
     for k, classes, least in (
         (1, 2, None),
         (1, 4, None),
@@ -312,7 +311,7 @@ def guess_made(guess):
 
 
 def values_of_gradient(numerical_gradient, half=False):
-    """Smooth functions, with derivatives from a complex shift, or half of these derivatives."""
+    """The derivatives of smooth functions, from a complex shift. With ``half``, the student returns half of each."""
     for shape in ((3,), (1,), (2, 3), (2, 1, 2)):
         rng = seeded(80 + len(shape))
         v, c = rng.normal(size=shape), rng.normal(size=shape)
@@ -335,7 +334,7 @@ def values_of_gradient(numerical_gradient, half=False):
         hint = "change one entry at a time, and restore it; how far apart are the two points?"
         close(2 * got if half else got, want, name, hint)
         if not np.allclose(given, v, rtol=0, atol=1e-9):
-            raise mismatch("the array given to numerical_gradient", "other numbers in it afterwards", "the same")
+            raise mismatch("the array v after numerical_gradient(f, v, shift)", "changed entries", "the same entries")
 
 
 def of_numerical(numerical_gradient):
@@ -354,12 +353,12 @@ def of_numerical(numerical_gradient):
 
 
 def numerical_values(numerical_gradient):
-    """Smooth functions with a small shift. Shifting only one side halves the values, and loses the next point."""
+    """Smooth functions with a small shift. A shift of only one side halves the values, and loses the next point."""
     charged_once(0, of_numerical(numerical_gradient))
 
 
 def numerical_central(numerical_gradient):
-    """Large shifts: the difference of v[i]^3 + ... according to the definition."""
+    """Central differences with large shifts, according to the definition."""
     charged_once(1, of_numerical(numerical_gradient))
 
 
@@ -426,7 +425,7 @@ def returned(deltas, W, z, h, y):
 
 
 def deltas_top(deltas):
-    """The top layer, by differences of each record's loss. Mistakes in hidden layers lose the point of their cell."""
+    """The top layer, by differences of each record's loss. A mistake in a hidden layer loses only the other point."""
 
     def check(*cases, read):
         for k, sizes in cases:
@@ -463,13 +462,13 @@ RIGHT = {"forward": forward_by_loops, "deltas": deltas_by_differences}
 
 
 def gradient_direction(gradient):
-    """Every direction, up to a factor."""
+    """The direction of every dW[l] and db[l], up to a factor."""
 
     def check():
         W, b, x, y = case(34, 7)
         dW, db = pair(call(gradient, W, b, x, y), "dW and db")
         got = arrays(dW, W, "dW"), arrays(db, b, "db")
-        hint = "over the records, dW[l] sums dz[l] times h[l-1], and db[l] sums dz[l]"
+        hint = "dW[l] is the sum of dz[l] times h[l-1] over the records, and db[l] is the sum of dz[l]"
         for name, mine, right in zip(("dW", "db"), got, loss_gradients(W, b, x, y), strict=True):
             for l in range(len(W) - 1, 0, -1):
                 same_line(mine[l], right[l], f"{name}[{l}]", hint)
@@ -478,7 +477,7 @@ def gradient_direction(gradient):
 
 
 def listed(value, L, name):
-    """A list of layers. It may begin with layer 1 or be too long, because the cell of the direction tests this."""
+    """A list of layers. It may begin with layer 1 or be too long, because `gradient_direction` tests its slots."""
     if isinstance(value, list | tuple) and len(value) >= L:
         value = [None, *value] if len(value) == L else value[: L + 1]
     return layers(value, 1, L, name)
@@ -517,7 +516,7 @@ def gradient_scale(gradient):
             mine, same, new = numbers(mine, "dW or db"), numbers(same, "dW or db"), numbers(new, "dW or db")
             close(same, mine, "dW or db if every record comes twice")
             if np.array_equal(mine, new):
-                raise mismatch("dW or db of other records", "the same", "others")
+                raise mismatch("dW or db of a second batch", "the values of the first batch", "other values")
 
     def either():
         cases = ((7, SIZES), (1, SIZES)) if passes(call, gradient, *case(36)) else ((len(SQUARE), SQUARE),)
@@ -541,7 +540,7 @@ def convolved(x, K):
 
 
 def kernel_values(kernel_gradient):
-    """The gradient by the kernel, by differences of a convolution by loops, also if images are not square."""
+    """The gradient by the kernel, from differences of a convolution by loops. Most images are not square."""
     for seed, k, image, kernel in (
         (50, 3, (5, 7), (2, 3)),
         (51, 1, (4, 6), (3, 1)),
@@ -550,7 +549,7 @@ def kernel_values(kernel_gradient):
     ):
         rng = seeded(seed)
         x, K = rng.normal(size=(size(k), *image)), rng.normal(size=kernel)
-        said = "of {} images of {} by {} with a kernel of {} by {}".format(len(x), *image, *kernel)
+        said = "for {} images of {} by {} pixels and a kernel of {} by {}".format(len(x), *image, *kernel)
         dz = rng.normal(size=convolved(x, K).shape)
         found = array(call(kernel_gradient, x, dz), kernel, "the gradient by K")
         rises = derivatives(lambda v, x=x, dz=dz: float((dz * convolved(x, v)).sum()) / len(x), K)
@@ -575,7 +574,7 @@ def both_norms(norms, k, n, below):
 
 
 def norms_W(norms):
-    """By W[l] alone."""
+    """The norm of each record's gradient by W[l] alone."""
     for k, n, below in ((5, 3, 4), (1, 1, 6), (4, 4, 4)):
         by_W, _, want, _ = both_norms(norms, k, n, below)
         name = f"the {k} norms by W[l]"
@@ -583,7 +582,7 @@ def norms_W(norms):
 
 
 def norms_both(norms):
-    """By W[l] and b[l] together.
+    """The norm of each record's gradient by W[l] and b[l] together.
 
     If the first norm loses its point, the check uses one unit with one input, and accepts the square of the norm.
     """
@@ -637,7 +636,7 @@ def same_counts(value, want, name, hint):
 
 
 def zero_moves(from_zero):
-    """More records of one class than of the other, with sigmoid and tanh units."""
+    """The counts for sigmoid and tanh units. The batch has more records of one class than of the other."""
 
     def check():
         by_sigmoid, by_tanh = entries(call(from_zero), "from_zero", "sigmoid", "tanh")
@@ -653,7 +652,7 @@ def zero_moves(from_zero):
 
 
 def rounding_answer(rounding):
-    """Why a tiny shift has a large error."""
+    """The reason why a tiny shift has a large error."""
     answered(rounding, "b", "which error of f does the division by 2s increase?")
 
 

@@ -17,14 +17,13 @@
 # learning.
 #
 # Replace every `raise NotImplementedError`. Loops or array operations, float64 or float32, lists or arrays, and helper
-# functions in the same cell are all fine. After each exercise, `check_it` runs its checks with other values than
-# grading. The checks of grading are hidden in the cells with points. Do not change these cells, because grading
-# restores them.
+# functions in the same cell are all fine. After each exercise, `check_it` runs the checks of grading with other values.
+# The checks of grading are hidden in the cells with points. Do not change these cells, because grading restores them.
 #
 # `nfa eq lee2020:eq1` explains a tag such as [lee2020:eq1]. In grading, each call of one of your functions has three
 # seconds of processor time.
 #
-# Notation, as in the papers and in nfa: layers count from 1, and slot 0 of a list is `None`, except `h[0]`. Rows are
+# Notation, as in the papers and in nfa: we count layers from 1, and slot 0 of a list is `None`, except `h[0]`. Rows are
 # records. So the papers' $W h$ for one record becomes `h @ W.T` for a batch.
 #
 # | | shape | |
@@ -78,8 +77,8 @@ def small_batch(k, inputs, classes, seed):
 # - the error $e = \delta z^2 = \hat y - y$, and $\delta z^1$ ([lee2020:eq2])
 # - the gradients of the loss by $W^2$ and $W^1$ ([lee2020:eq3])
 #
-# Enter fractions such as `5 / 16`, multiples such as `5 / 16 * c`, or decimals with three digits. The checks use what
-# you entered before each number. So one slip of the pen costs one point.
+# Enter fractions such as `5 / 16`, multiples such as `5 / 16 * c`, or decimals with three digits. Each check computes
+# the expected number from the numbers that you entered before it. So one slip of the pen costs one point.
 
 
 # %% by_hand solution=true
@@ -101,7 +100,7 @@ def by_hand():
 
 
 # %% hand_forward points=1
-# 1 point: z1; h1, z2 and y_hat, computed from your numbers
+# 1 point: z1, and then h1, z2 and y_hat, each computed from your number before it
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -129,7 +128,7 @@ checks("ps1_by_hand").hand_below(by_hand)
 assert np.shape(by_hand()["dz1"]) == (2,), "layer 1 has two units"
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps1_by_hand", globals(), "hand_forward", "hand_top", "hand_below")
@@ -142,8 +141,8 @@ check_it("ps1_by_hand", globals(), "hand_forward", "hand_top", "hand_below")
 #
 # The paper applies $\phi_l$ to each entry separately. This is true for the hidden layers only, because the softmax
 # needs all entries of a record ([lee2020:softmax]). The loss of a batch is the mean over its records of
-# $-\sum_j y[j] \log \hat y[j]$ ([lee2020:ce]). You may use `sigmoid` from above. The numbers stay small here. Problem
-# set 2 treats overflow.
+# $-\sum_j y[j] \log \hat y[j]$ ([lee2020:ce]). You may use `sigmoid` from above. The entries of z stay small here, so
+# nothing overflows. Problem set 2 treats overflow.
 
 
 # %% forward solution=true
@@ -184,13 +183,13 @@ checks("ps1_by_hand").forward_softmax(forward)
 ### END HIDDEN TESTS
 
 # %%
-# to try it
+# Try your function.
 W, b = small_net([4, 5, 3], seed=0)
 x, y = small_batch(6, 4, 3, seed=1)
 assert np.allclose(np.sum(forward(W, b, x)[1][2], axis=1), 1), "the outputs of a record sum to 1"
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps1_by_hand", globals(), "forward_hidden", "forward_softmax")
@@ -214,7 +213,7 @@ checks("ps1_by_hand").loss_values(loss)
 assert np.isclose(loss(np.array([[0.5, 0.5]]), np.array([[0.0, 1.0]])), np.log(2)), "log 2 for two equal outputs"
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps1_by_hand", globals(), "loss_values")
@@ -253,7 +252,7 @@ checks("ps1_by_hand").guess_made(guess)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps1_by_hand", globals(), "guess_made")
@@ -285,11 +284,11 @@ checks("ps1_by_hand").numerical_values(numerical_gradient)
 ### END HIDDEN TESTS
 
 # %%
-# to try it
+# Try your function.
 assert np.allclose(numerical_gradient(lambda v: v[0] * v[1], np.array([2.0, 3.0]), 0.01), [3, 2])
 
 # %% numerical_central points=1
-# 1 point: large shifts, for which both sides matter (up to a common factor)
+# 1 point: the central differences for large shifts, up to a common factor
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -297,14 +296,14 @@ checks("ps1_by_hand").numerical_central(numerical_gradient)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps1_by_hand", globals(), "numerical_values", "numerical_central")
 
 # %% [markdown]
 # The next cell measures the errors and compares them with your guess. The exact derivative comes from a complex shift:
-# $\operatorname{Im} f(v + \mathrm{i} s) / s$ with a tiny s. This formula subtracts nothing.
+# $\operatorname{Im} f(v + \mathrm{i} s) / s$ with a tiny s. This formula subtracts nothing, so no digits cancel.
 
 # %%
 import matplotlib.pyplot as plt
@@ -362,7 +361,7 @@ checks("ps1_by_hand").rounding_answer(rounding)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps1_by_hand", globals(), "rounding_answer")
@@ -374,12 +373,14 @@ check_it("ps1_by_hand", globals(), "rounding_answer")
 #
 # $$\delta z^L = \hat y - y, \qquad \delta z^l = ((W^{l+1})^\top \delta z^{l+1}) \odot \phi'(z^l) \quad (l < L)$$
 #
-# The hidden layers have a factor $\phi'$, but the top layer has no such factor. Show on paper why. The derivative of
-# the softmax is $\partial \hat y[j] / \partial z^L[i] = \hat y[j] \, (\mathbf{1}[i = j] - \hat y[i])$, where
-# $\mathbf{1}[i = j]$ is 1 if i = j, and 0 otherwise. The loss is $-\sum_j y[j] \log \hat y[j]$. Then the derivative of
-# the loss by $z^L[i]$ is $\hat y[i] - y[i]$ ([lee2020:e]). You need that the entries of y sum to 1.
+# The hidden layers have a factor $\phi'$, but the top layer has no such factor. You show on paper why. The derivative
+# of the softmax is $\partial \hat y[j] / \partial z^L[i] = \hat y[j] \, (\mathbf{1}[i = j] - \hat y[i])$, where
+# $\mathbf{1}[i = j]$ is 1 if i = j, and 0 otherwise. The loss is $-\sum_j y[j] \log \hat y[j]$. Show from these two
+# formulas that the derivative of the loss by $z^L[i]$ is $\hat y[i] - y[i]$ ([lee2020:e]). Use that the entries of y
+# sum to 1.
 #
-# **Question.** Use the *squared error* $\frac12 \|\hat y - y\|^2$ in place of the cross-entropy. Then less cancels:
+# **Question.** Use the *squared error* $\frac12 \|\hat y - y\|^2$ in place of the cross-entropy. Then fewer factors
+# cancel:
 #
 # $$\delta z^L[i] = \hat y[i] \, \Big(e[i] - \sum_j \hat y[j] \, e[j]\Big), \qquad e = \hat y - y.$$
 #
@@ -387,7 +388,7 @@ check_it("ps1_by_hand", globals(), "rounding_answer")
 # without bound. What is the limit of the norm $\|\delta z^L\|$?
 #
 # - `"a"`: 0 with both losses, because the softmax hardly changes with z if it is confident.
-# - `"b"`: $\sqrt 2$ with both losses, because both depend on the same error $\hat y - y$.
+# - `"b"`: $\sqrt 2$ with both losses, because both losses depend on the same error $\hat y - y$.
 # - `"c"`: $\sqrt 2$ with the cross-entropy, and 0 with the squared error.
 
 
@@ -408,7 +409,7 @@ checks("ps1_by_hand").confident_answer(confident)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps1_by_hand", globals(), "confident_answer")
@@ -439,7 +440,7 @@ checks("ps1_by_hand").deltas_top(deltas)
 ### END HIDDEN TESTS
 
 # %%
-# to try it
+# Try your function.
 one = [None, np.eye(2)], [None, np.zeros((1, 2))], [np.zeros((1, 2)), np.full((1, 2), 0.5)], np.array([[0.0, 1.0]])
 assert np.shape(deltas(*one)[1]) == (1, 2), "a row for the record, a column for each class"
 
@@ -452,14 +453,15 @@ checks("ps1_by_hand").deltas_hidden(deltas)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps1_by_hand", globals(), "deltas_top", "deltas_hidden")
 
 # %% [markdown]
-# The gradient of one record's loss by $W^l$ is the outer product $\delta z^l (h^{l-1})^\top$ ([lee2020:eq3]). Its
-# gradient by $b^l$ is $\delta z^l$. The gradient of the mean loss of a batch is the mean of these gradients.
+# The gradient of one record's loss by $W^l$ is the outer product $\delta z^l (h^{l-1})^\top$ ([lee2020:eq3]). The
+# gradient of this loss by $b^l$ is $\delta z^l$. The gradient of the mean loss of a batch is the mean of these
+# gradients.
 
 
 # %% gradient solution=true
@@ -477,7 +479,7 @@ def gradient(W, b, x, y):
 
 
 # %% gradient_direction points=1
-# 1 point: every direction, with any norm and sign
+# 1 point: the direction of every dW[l] and db[l], with any norm and sign
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -485,7 +487,7 @@ checks("ps1_by_hand").gradient_direction(gradient)
 ### END HIDDEN TESTS
 
 # %% gradient_scale points=1
-# 1 point: norms and signs
+# 1 point: the norm and sign of every dW[l] and db[l]
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -493,7 +495,7 @@ checks("ps1_by_hand").gradient_scale(gradient)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps1_by_hand", globals(), "gradient_direction", "gradient_scale")
@@ -526,9 +528,10 @@ print("differences    ", np.round(numerical_gradient(loss_of_b1, b[1], 1e-5), 6)
 # $$z_i[a, b] = \sum_{p=0}^{s-1} \sum_{q=0}^{t-1} K[p, q] \; x_i[a + p, b + q]
 # \qquad (0 \leq a \leq n - s, \; 0 \leq b \leq m - t).$$
 #
-# The function `convolve` computes them. As before, `dz` has the derivatives of each record's loss by its z, here an
-# array (k, n - s + 1, m - t + 1). How many entries of $z_i$ depend on $K[p, q]$? Derive the derivative of one record's
-# loss by $K[p, q]$ with the chain rule. Then write the gradient of the mean loss of the batch by K.
+# The function `convolve` computes these pre-activations. As before, `dz` has the derivatives of each record's loss by
+# its z. Here `dz` is an array (k, n - s + 1, m - t + 1). How many entries of $z_i$ depend on $K[p, q]$? Derive the
+# derivative of one record's loss by $K[p, q]$ with the chain rule. Then write the gradient of the mean loss of the
+# batch by K.
 
 
 # %% convolve
@@ -564,7 +567,7 @@ checks("ps1_by_hand").kernel_values(kernel_gradient)
 assert np.shape(kernel_gradient(np.ones((1, 3, 4)), np.ones((1, 2, 3)))) == (2, 2), "the kernel has 2 by 2 weights"
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps1_by_hand", globals(), "kernel_values")
@@ -572,10 +575,10 @@ check_it("ps1_by_hand", globals(), "kernel_values")
 # %% [markdown]
 # ## 5. The norm of one record's gradient (2 points, 10 minutes)
 #
-# Private training limits how much *one record* can change an update. For this, it needs the norm of each record's own
-# gradient, with all entries as one vector (the Frobenius norm). There are k such gradients of the shape of $W^l$. But
-# each gradient is an outer product. For one record with $\delta z$ and the input h of its layer, what is
-# $\sum_{i,j} (\delta z[i] \, h[j])^2$? Use this, and form no matrix.
+# Private training limits how much *one record* can change an update. For this limit, private training needs the norm of
+# each record's own gradient, with all entries as one vector (the Frobenius norm). There are k such gradients, and each
+# has the shape of $W^l$. But each gradient is an outer product. For one record with $\delta z$ and the input h of its
+# layer, what is $\sum_{i,j} (\delta z[i] \, h[j])^2$? Use your answer, and form no matrix.
 
 
 # %% norms solution=true
@@ -591,7 +594,7 @@ def norms(dz, h):
 
 
 # %% norms_W points=1
-# 1 point: the norms by W[l]
+# 1 point: the norms of the gradients by W[l]
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -600,7 +603,7 @@ checks("ps1_by_hand").norms_W(norms)
 assert np.allclose(norms(np.array([[3.0, 4.0]]), np.array([[0.0, 2.0, 0.0]]))[0], [10])
 
 # %% norms_both points=1
-# 1 point: the norms by W[l] and b[l] together
+# 1 point: the norms of the gradients by W[l] and b[l] together
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -608,7 +611,7 @@ checks("ps1_by_hand").norms_both(norms)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps1_by_hand", globals(), "norms_W", "norms_both")
@@ -645,8 +648,8 @@ def zero_net(sizes):
 
 
 x_zero = np.random.default_rng(5).normal(size=(6, 3))
-y_more = np.eye(2)[[0, 0, 0, 0, 1, 1]]  # more records of one class
-y_even = np.eye(2)[[0, 0, 0, 1, 1, 1]]  # as many records of each class
+y_more = np.eye(2)[[0, 0, 0, 0, 1, 1]]  # more records of one class than of the other
+y_even = np.eye(2)[[0, 0, 0, 1, 1, 1]]  # the same number of records of each class
 
 
 # %%
@@ -662,7 +665,7 @@ def from_zero():
 
 
 # %% zero_moves points=1
-# 1 point: "sigmoid" and "tanh"
+# 1 point: the counts for "sigmoid" and "tanh"
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -670,17 +673,17 @@ checks("ps1_by_hand").zero_moves(from_zero)
 ### END HIDDEN TESTS
 
 # %%
-# to try it
+# Try your function.
 assert np.shape(from_zero()["sigmoid"]) == np.shape(from_zero()["tanh"]) == (3,)
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps1_by_hand", globals(), "zero_moves")
 
 # %%
-# After 100 steps with sigmoid units: how many different rows has W[1]? And does W[1] move if the classes are even?
+# After 100 steps with sigmoid units: how many different rows has W[1]? Does W[1] move if the classes are even?
 for name, y in (("more of one class", y_more), ("even classes", y_even)):
     W, b = descend(*zero_net([3, 4, 4, 2]), x_zero, y, steps=100)
     rows = np.unique(W[1].round(9), axis=0)
@@ -693,7 +696,7 @@ for name, y in (("more of one class", y_more), ("even classes", y_even)):
 # value of
 # $\|\delta z^1\| / \|\delta z^L\|$, over all such networks and records?
 #
-# - `"a"`: $(1/4)^{L-1}$, because the derivative of each hidden layer is a factor once.
+# - `"a"`: $(1/4)^{L-1}$, because each of the L - 1 hidden layers has one derivative as a factor.
 # - `"b"`: $(1/4)^L$, because each of the L layers has one derivative as a factor.
 # - `"c"`: 1, because only the matrices change the norm, and no matrix increases it.
 
@@ -715,15 +718,15 @@ checks("ps1_by_hand").fading_answer(fading)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps1_by_hand", globals(), "fading_answer")
 
 # %% [markdown]
 # Do larger weights help? The next cell draws the norm of $\delta z^l$ in a network with eight layers, for weights of
-# three sizes. Before you run it, guess the size with the largest norm in layer 1. Why do even larger weights not help?
-# With direct feedback alignment ([lee2020:eq5]), every layer receives e itself. This is the topic of problem set 2.
+# three sizes. Before you run this cell, guess the size with the largest norm in layer 1. Why do even larger weights not
+# help? With direct feedback alignment ([lee2020:eq5]), every layer receives e itself. Problem set 2 is about this rule.
 
 # %%
 x, y = small_batch(10, 8, 8, seed=8)

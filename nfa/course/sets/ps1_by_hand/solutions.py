@@ -209,7 +209,7 @@ def norms(dz, h):
 
 
 # %% jacobians score=20
-# biases as columns of the weights, products of Jacobian matrices, counts from a run
+# biases as columns of the weights, products of Jacobian matrices, counts from a training run
 """Biases as columns of the weights, columns as records, and the chain rule as products of Jacobian matrices."""
 
 import numpy as np

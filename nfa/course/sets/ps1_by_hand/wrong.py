@@ -84,7 +84,7 @@ def by_hand():
 
 
 # %% hand_rows_of_W score=19 fails=["hand_below"]
-# took W in place of its transpose on paper, where both have the same shape
+# took W in place of its transpose on paper, where both matrices have the same shape
 ("by_hand", '"dz1": [-27 / 40 * c, 27 / 20 * c]', '"dz1": [-81 / 80 * c, 9 / 10 * c]')
 (
     "by_hand",
@@ -169,7 +169,7 @@ def norms(dz, h):
 
 
 # %% infinite_loop score=18 fails=["norms_W", "norms_both"]
-# a loop that never ends
+# wrote a loop that never ends
 # %% norms
 def norms(dz, h):
     by_W, both = np.zeros(len(dz)), np.zeros(len(dz))
@@ -215,7 +215,7 @@ def norms(dz, h):
 
 
 # %% tampered score=16 fails=["deltas_top", "deltas_hidden", "gradient_direction", "gradient_scale"]
-# returned zeros and rewrote the graded cells so that they pass; they are restored before grading
+# returned zeros, and rewrote the graded cells so that they pass; grading restores these cells
 # %% deltas
 def deltas(W, z, h, y):
     return [None, *(0 * t for t in z[1:])]
@@ -301,7 +301,7 @@ pass
 ("numerical_gradient", "    found = np", "    shift = max(shift, 1e-4)\n    found = np")
 
 # %% slips
-# one slip in the reference solution, and the graded cell that loses its points
+# each line: one slip in the reference solution, and the graded cell that loses its points
 ("by_hand", '"z1": [c, 0]', '"z1": [0, -c]', "hand_forward")
 ("by_hand", '"h1": [3 / 4, 1 / 2]', '"h1": [1 / 4, 1 / 2]', "hand_forward")
 ("by_hand", '"y_hat": [1 / 10, 9 / 10]', '"y_hat": [1 / 4, 3 / 4]', "hand_forward")

@@ -37,7 +37,7 @@ SIZES = [4, 5, 6, 4, 3]  # four layers, so that a wrong layer index gives other 
 
 
 def net(seed, sizes=SIZES):
-    """Random W, b and B, of a size at which tanh is neither linear nor flat."""
+    """Random W, b and B, with entries of a size at which tanh is neither linear nor flat."""
     rng = seeded(seed)
     L = len(sizes) - 1
     W = [None] + [rng.normal(size=(sizes[l], sizes[l - 1])) / 2 for l in range(1, L + 1)]
@@ -47,7 +47,7 @@ def net(seed, sizes=SIZES):
 
 
 def batch(k, seed, sizes=SIZES):
-    """Records, and labels with every class."""
+    """Random records, and one-hot labels in which every class occurs."""
     x = seeded(seed).normal(size=(k, sizes[0]))
     return x, np.eye(sizes[-1])[np.arange(k) % sizes[-1]]
 
@@ -70,9 +70,9 @@ def forward_by_loops(W, b, x):
 
 
 def directions(W, b, B, x, y, m, e=None):
-    """The DFA directions, by differences of a function whose gradient they are.
+    """The DFA directions. They are gradients of a function, and we compute them by differences of this function.
 
-    In a hidden layer, this function is the sum over the records of the inner product of h[l] and B[l] e, divided by m.
+    In a hidden layer, the function is the sum over the records of the inner product of h[l] and B[l] e, divided by m.
     Here e and h[l-1] are constants. In the top layer, it is the loss, or the inner product of z[L] and e for a given e.
     """
     L = len(W) - 1
@@ -111,7 +111,8 @@ def loss_gradients(W, b, x, y):
 # --- 1. forward
 
 
-SQUARE = [4, 4, 4, 4]  # for lenient checks, with four records: transposed or neighbouring layers fit, too
+# for lenient checks with four records: the matrices of transposed or neighbouring layers fit, too
+SQUARE = [4, 4, 4, 4]
 
 
 def lists(forward, W, b, x):
@@ -122,7 +123,7 @@ def lists(forward, W, b, x):
 
 
 def topmost(forward, W, b, x):
-    """z and h of the top layer: the last entries of the two lists. If only one of them sums to 1, it is h."""
+    """z and h of the top layer: the last entries of both lists. If only one entry has rows that sum to 1, it is h."""
     found = []
     for value in pair(call(forward, W, b, x), "z and h"):
         if not isinstance(value, list | tuple | np.ndarray) or not len(value):
@@ -168,7 +169,7 @@ def softmax_values(forward, *cases):
 
 
 def softmax_alone(forward):
-    """The same for the last entries of both lists."""
+    """Check that the last entry of h is the softmax of the last entry of z."""
     W, b, _ = net(12, SQUARE)
     z, h = topmost(forward, W, b, batch(4, 21, SQUARE)[0])
     close(h, softmax_by_loops(z), "h[L]", SOFTMAX)
@@ -190,16 +191,17 @@ def large_values(forward):
 
 
 def large_alone(forward):
-    """Check the top layer with large entries. Its z may be wrong, and its h may be no softmax."""
+    """Check the top layer with large entries. The z of this layer may be wrong, and its h need not be a softmax."""
     softmax = passes(softmax_values, forward, (5, SIZES)) or passes(softmax_alone, forward)
-    x = np.array([[1.0, 1.0, 1.0], [1.0, 0.25, 1.0], [1.0, 0.5, -1.0]])  # the largest of each row is the same
+    # the rows of z have the same largest entry
+    x = np.array([[1.0, 1.0, 1.0], [1.0, 0.25, 1.0], [1.0, 0.5, -1.0]])
     z, h = topmost(forward, [None, np.diag(LARGE)], [None, np.zeros(3)], x * [[1], [-1], [1]] if softmax else x)
     if not np.abs(z).max() > 800:
         raise mismatch("the largest entry of z", np.abs(z).max(), "about 2000")
     if softmax:
         close(h, softmax_by_loops(z), "the softmax of entries such as 2000")
     elif np.ptp(h, axis=0).max() == 0:
-        raise mismatch("the outputs of different records", "the same", "different ones")
+        raise mismatch("the outputs of different records", "equal outputs", "different outputs")
 
 
 def of_forward(forward):
@@ -234,7 +236,7 @@ def forward_large(forward):
 
 
 def listed(value, L, name):
-    """A list of layers. It may begin with layer 1 or be too long, because the cell of the top layer tests this."""
+    """A list of layers. It may begin with layer 1 or be too long, because the cell of the top layer tests its slots."""
     if isinstance(value, list | tuple) and len(value) >= L:
         value = [None, *value] if len(value) == L else value[: L + 1]
     return layers(value, 1, L, name)
@@ -260,12 +262,12 @@ ALONE = [4, 3]  # a single layer, which has no feedback
 
 
 def runs(dfa, *every):
-    """The first of these (seed, k, sizes) for which dfa raises no error, or the last."""
+    """The first of these (seed, k, sizes) for which dfa raises no error. If there is none, the last of them."""
     return next((one for one in every if passes(call, dfa, *case(*one), 1)), every[-1])
 
 
 def judged(dfa, given, which, e=None, parts=("dW", "db"), read=listed):
-    """Check the directions of these layers, up to a factor; for another e if it is given, or only for dW or db."""
+    """Check the directions of these layers, up to a factor. A given e replaces the right e; parts selects dW or db."""
     W, b, _, _, _ = given
     L = len(W) - 1
     dW, db = pair(call(dfa, *given, 7), "dW and db")
@@ -323,19 +325,19 @@ def own_errors(dfa, W, b, B, x, y):
 
     Raises
     ------
-    Wrong : if another input with another label has the same e
+    Wrong : if a second record with another label has the same e
     """
     records = zip([*x, -x[0]], [*y, np.roll(y[0], 1)], strict=True)
     alone = [pair(call(dfa, W, b, B, one[None], label[None], 1), "dW and db")[1] for one, label in records]
     name = f"db[{len(b) - 1}]"
     *found, other = (array(listed(db, len(b) - 1, "db")[-1], b[-1].shape, name) for db in alone)
     if np.array_equal(found[0], other):
-        raise mismatch(f"{name} of another record", "the same", "another")
+        raise mismatch(f"{name} of a second record", "the value of the first record", "another value")
     return np.array(found)
 
 
 def scale_right(dfa, seed, k, sizes):
-    """Norm and sign for m = 1 of the entries with the right direction. They may have a wrong e."""
+    """Norm and sign, for m = 1, of the entries with the right direction. The student's e may be wrong."""
     given = case(seed, k, sizes)
     found = both(dfa, *given, 1, directions(*given, 1))
     if not any(common_factor(*two) for two in found.values()):
@@ -350,7 +352,7 @@ SEVERAL = "divide the sum over the records by m, for any number of records"
 
 
 def m_right(dfa, seed, k, sizes):
-    """The sum of the student's own directions of single records, divided by m. For an empty batch it is 0."""
+    """The sum of the student's own directions of single records, divided by m. For an empty batch, this sum is 0."""
     W, b, B, x, y = case(seed, k, sizes)
     alone = [both(dfa, W, b, B, x[i : i + 1], y[i : i + 1], 1, (W, b)) for i in range(len(x))]
     added = {place: sum(one[place][0] for one in alone) for place in alone[0] if all(place in one for one in alone)}
@@ -362,7 +364,7 @@ def m_right(dfa, seed, k, sizes):
         for place, value in added.items():
             name = f"{place} of {many or 'no'} records with m = {m}"
             if place not in found:
-                raise mismatch(name, "other than finite numbers in the shape of W or b", "these", hint)
+                raise mismatch(name, "other values or another shape", "finite numbers in the shape of W or b", hint)
             close(found[place][0], value / m if many else 0 * value, name, hint)
 
 
@@ -444,7 +446,7 @@ def dfa_scale(dfa):
 
 
 def dfa_m(dfa):
-    """The sum over the records, divided by m. For an empty batch it is 0."""
+    """The sum over the records, divided by m. For an empty batch, this sum is 0."""
     fair(lambda: charged_once(3, of_dfa(dfa)), dfa, forward=forward_by_loops)
 
 
@@ -505,7 +507,7 @@ def every_matrix(transported):
 
 
 def of_the_last(transported):
-    """Products of the student's own last matrix, for layers of one size, in any slots, or without transposes."""
+    """Products with the student's own last matrix, in any slots, for layers of one size. Transposes may be missing."""
     W, _, _ = net(41, [3, 3, 3, 3, 3])
     B = [a for a in matrices(transported, W) if a is not None]
     found = [array(a, (3, 3), "an entry of the list of transported") for a in B]
@@ -574,7 +576,8 @@ def step(W, b, B, x, y, eta):
 def train_cosines(train):
     """The cosines: at the first step with the given weights, and at later steps with the student's own weights.
 
-    If the steps lose their point, cosines with the right weights pass, too, and cosines of the first direction.
+    If `train_steps` loses its point, two other results pass, too: cosines with the right weights, and cosines of the
+    first direction.
     """
 
     def check(own=True, stale=False):
@@ -600,7 +603,7 @@ def train_cosines(train):
 
 
 def train_steps(train):
-    """The weights after a few steps, of batches of two sizes."""
+    """The weights after a few steps with batches of two sizes."""
 
     def check():
         for seed, k, steps, eta in ((62, 5, 3, 0.5), (63, 3, 5, 0.2)):
@@ -626,15 +629,15 @@ def guess_made(guess):
 
 
 def transposes_answer(transposes):
-    """For which layers DFA with the transposed weights is the gradient, if the units are tanh units."""
+    """The layers in which DFA with the transposed weights is the gradient, for tanh units."""
     answered(transposes, "a", "compare Equations 2 and 5 layer by layer: where does a derivative at another z occur?")
 
 
 def decreases_answer(decreases):
-    """When a small step along a direction decreases the loss."""
+    """The condition under which a small step along a direction decreases the loss."""
     answered(decreases, "c", "what is the derivative of the loss along the direction of the step?")
 
 
 def fresh_answer(fresh):
-    """What the cosine does if B is new in every step."""
+    """The behaviour of the cosine if B is new in every step."""
     answered(fresh, "b", "which weights could be similar to all of these matrices?")

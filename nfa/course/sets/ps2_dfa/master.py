@@ -12,18 +12,18 @@
 # **Have this page open**: Lee & Kifer (2020), Section 3.2, Equations 2 to 5 with Figure 1. Problem set 1 comes before
 # this one. About 90 minutes, 20 points.
 #
-# You write direct feedback alignment (DFA) for a small network in NumPy. Then you measure the angle between its
+# You write direct feedback alignment (DFA) for a small network in NumPy. Then you measure the angle between the DFA
 # direction and the gradient, before and during training.
 #
 # Replace every `raise NotImplementedError`. You may paste what you wrote in problem set 1. Loops or array operations,
-# float64 or float32, and helper functions in the same cell are all fine. After each exercise, `check_it` runs its
-# checks with other values than grading. The checks of grading are hidden in the cells with points. Do not change these
+# float64 or float32, and helper functions in the same cell are all fine. After each exercise, `check_it` runs the
+# checks of grading with other values. The checks of grading are hidden in the cells with points. Do not change these
 # cells, because grading restores them.
 #
 # `nfa eq lee2020:eq5` explains a tag such as [lee2020:eq5]. In grading, each call of one of your functions has three
 # seconds of processor time.
 #
-# Notation, as in the papers and in nfa: layers count from 1, and slot 0 of a list is `None`, except `h[0]`. Rows are
+# Notation, as in the papers and in nfa: we count layers from 1, and slot 0 of a list is `None`, except `h[0]`. Rows are
 # records.
 #
 # | | shape | |
@@ -62,7 +62,7 @@ def small_batch(k, inputs, classes, seed):
 #
 # The hidden layers now have tanh in place of the sigmoid of problem set 1. The entries of $z^L$ can be as large as
 # 2000, and $e^{2000}$ overflows. The softmax of z does not change if the same number is added to all its entries. Use
-# this to avoid overflow.
+# this property to avoid overflow.
 
 
 # %% forward solution=true
@@ -102,7 +102,7 @@ checks("ps2_dfa").forward_softmax(forward)
 ### END HIDDEN TESTS
 
 # %%
-# to try it
+# Try your function.
 W, b, B = small_net([4, 5, 3], seed=0)
 x, y = small_batch(6, 4, 3, seed=1)
 assert np.allclose(np.sum(forward(W, b, x)[1][2], axis=1), 1), "the outputs of a record sum to 1"
@@ -116,7 +116,7 @@ checks("ps2_dfa").forward_large(forward)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps2_dfa", globals(), "forward_hidden", "forward_softmax", "forward_large")
@@ -124,8 +124,8 @@ check_it("ps2_dfa", globals(), "forward_hidden", "forward_softmax", "forward_lar
 # %% [markdown]
 # ## 2. The DFA direction (8 points, 25 minutes)
 #
-# Backpropagation passes the vector $(W^{l+1})^\top \delta z^{l+1}$ to layer l. DFA passes it a fixed random projection
-# of the error e of the output ([lee2020:eq5]). The matrix $B^l$, in code `B[l]`, feeds layer l. The papers print
+# Backpropagation passes the vector $(W^{l+1})^\top \delta z^{l+1}$ to layer l. DFA passes a fixed random projection of
+# the output's error e to layer l ([lee2020:eq5]). The matrix $B^l$, in code `B[l]`, feeds layer l. The papers print
 # $B^{l+1}$ for this matrix. In the following formulas, $\odot$ is the product entry by entry.
 #
 # $$e = \hat y - y, \qquad \delta z^L = e, \qquad \delta z^l = (B^l e) \odot \tanh'(z^l) \quad (l < L)$$
@@ -164,7 +164,7 @@ checks("ps2_dfa").dfa_top(dfa)
 ### END HIDDEN TESTS
 
 # %%
-# to try it: the shapes of dW and db
+# Try your function: the shapes of dW and db.
 W, b, B = small_net([4, 5, 6, 3], seed=2)
 x, y = small_batch(8, 4, 3, seed=3)
 dW, db = dfa(W, b, B, x, y, m=8)
@@ -196,7 +196,7 @@ checks("ps2_dfa").dfa_m(dfa)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps2_dfa", globals(), "dfa_top", "dfa_feedback", "dfa_scale", "dfa_m")
@@ -205,7 +205,7 @@ check_it("ps2_dfa", globals(), "dfa_top", "dfa_feedback", "dfa_scale", "dfa_m")
 # ## 3. Which B gives the gradient? (3 points, 15 minutes)
 #
 # Suppose that $\tanh$ were the identity. Then for one choice of the matrices B, DFA is equal to backpropagation. Return
-# this choice.
+# these matrices.
 
 
 # %% transported solution=true
@@ -229,7 +229,7 @@ checks("ps2_dfa").transported_last(transported)
 ### END HIDDEN TESTS
 
 # %%
-# to try it
+# Try your function.
 assert np.shape(transported(small_net([4, 5, 6, 3], seed=2)[0])[2]) == (6, 3)
 
 # %% transported_all points=1
@@ -241,7 +241,7 @@ checks("ps2_dfa").transported_all(transported)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps2_dfa", globals(), "transported_last", "transported_all")
@@ -275,13 +275,13 @@ checks("ps2_dfa").transposes_answer(transposes)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps2_dfa", globals(), "transposes_answer")
 
 # %% [markdown]
-# ## 4. It aligns (6 points, 35 minutes)
+# ## 4. The alignment (6 points, 35 minutes)
 #
 # The alignment of two directions in a layer is the cosine of the angle between `dW[l]` and the gradient by `W[l]`. For
 # this cosine, take all entries of an array as one vector. nfa computes the gradient:
@@ -316,7 +316,7 @@ checks("ps2_dfa").cosine_values(cosine)
 assert np.isclose(cosine(np.array([[3.0, 0.0]]), np.array([[3.0, 4.0]])), 0.6)
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps2_dfa", globals(), "cosine_values")
@@ -349,7 +349,7 @@ checks("ps2_dfa").decreases_answer(decreases)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps2_dfa", globals(), "decreases_answer")
@@ -377,15 +377,15 @@ checks("ps2_dfa").guess_made(guess)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps2_dfa", globals(), "guess_made")
 
 # %% [markdown]
-# Now train. Each step computes the DFA direction of the whole batch, with m = number of records. It records the cosine
-# with the gradient at the same weights in each layer. Then it subtracts $\eta$ times the direction from W and b. The
-# matrices B never change.
+# Now train. Each step computes the DFA direction of the whole batch, with m = number of records. For each layer, the
+# step stores the cosine of this direction with the gradient at the same weights. Then the step subtracts $\eta$ times
+# the direction from W and b. The matrices B never change.
 
 
 # %% train solution=true
@@ -422,14 +422,15 @@ checks("ps2_dfa").train_steps(train)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps2_dfa", globals(), "train_cosines", "train_steps")
 
 # %% [markdown]
 # Compare the cosines with your guess. Why is the cosine of the top layer exactly 1? The matrices B do not change. So
-# which matrices change until the directions agree? The last line compares the top weights with the feedback of layer 2.
+# which matrices change until the directions agree? The last printed line compares the top weights with the feedback of
+# layer 2.
 
 # %%
 import matplotlib.pyplot as plt
@@ -448,8 +449,8 @@ agree = [cosine(np.transpose(top), B[2]) for top in (W[3], new_W[3])]
 print("cosine of W[3].T and B[2], before and after:", np.round(agree, 2))
 
 # %% [markdown]
-# **Question.** Somebody draws new random matrices B in every step. They have the same distribution as before. What does
-# the cosine in the hidden layers do, averaged over many steps?
+# **Question.** Somebody draws new random matrices B in every step. The new matrices have the same distribution as the
+# first ones. What happens to the cosine in the hidden layers, averaged over many steps?
 #
 # - `"a"`: It rises as before, because each new B has the same distribution as the fixed B.
 # - `"b"`: It stays near 0, because the weights cannot adapt to matrices that change in every step.
@@ -473,13 +474,13 @@ checks("ps2_dfa").fresh_answer(fresh)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps2_dfa", globals(), "fresh_answer")
 
 # %%
-# The experiment: 150 steps, each with a new B. The network still learns. Which layers does it learn with?
+# The experiment: 150 steps, each with a new B. The network still learns. Which of its layers learn?
 rows = []
 for step in range(150):
     new_B = [None, *(np.random.default_rng([step, l]).normal(size=B[l].shape) for l in (1, 2)), None]

@@ -70,7 +70,7 @@ A line ("cell", "old", "new") replaces text in a cell of the reference solution.
 ("transported", "W[l + 1].T @ B[l + 1]", "B[l + 1] @ W[l + 1].T")
 
 # %% infinite_loop score=18 fails=["transported_last", "transported_all"]
-# a loop that never ends
+# wrote a loop that never ends
 ("transported", "for l in range(L - 1, 0, -1):", "l = L - 1\n    while l > 0:")
 
 # %% cosine_squared score=19 fails=["cosine_values"]
@@ -101,7 +101,7 @@ def train(W, b, B, x, y, steps, eta):
 
 
 # %% tampered score=12 fails=["dfa_top", "dfa_feedback", "dfa_scale", "dfa_m"]
-# returned zeros and rewrote the graded cells so that they pass; they are restored before grading
+# returned zeros, and rewrote the graded cells so that they pass; grading restores these cells
 # %% dfa
 def dfa(W, b, B, x, y, m):
     return [None, *(0 * w for w in W[1:])], [None, *(0 * v for v in b[1:])]
@@ -265,7 +265,7 @@ pass
 ("fresh", "Each new B is independent of the weights, so its direction is unrelated to the gradient.", "B is random.")
 
 # %% slips
-# one slip in the reference solution, and the graded cell that loses its points
+# each line: one slip in the reference solution, and the graded cell that loses its points
 ("forward", "np.tanh(z[l])", "1 / (1 + np.exp(-z[l]))", "forward_hidden")
 ("forward", "powers / powers.sum(axis=1, keepdims=True)", "powers", "forward_softmax")
 ("forward", "z.max(axis=1, keepdims=True)", "z.max(axis=1)", "forward_softmax")

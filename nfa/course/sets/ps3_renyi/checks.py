@@ -48,7 +48,7 @@ def infinite(value, name, hint=""):
 
 
 def agree(got, want, name, hint, cases=(), rtol=RTOL):
-    """Compare several numbers with the right ones, each relative to its own size. The message names a common factor.
+    """Compare several numbers with the right numbers, by relative differences. The message names a common factor.
 
     ``cases`` are the arguments that give the numbers, or texts that name them.
     """
@@ -137,7 +137,7 @@ def step_by_quadrature(alpha, q, z):
 
 
 def by_counting(scheme):
-    """The distributions of two answers, by counting equally likely cases: coins for the batches, four-sided coins."""
+    """The distributions of two answers, by counting equally likely cases: two for each batch, four for each answer."""
     laws = []
     for mine in (1, 0):
         counts = dict.fromkeys(itertools.product((0, 1), repeat=2), 0)
@@ -174,7 +174,7 @@ def renyi_values(renyi):
     turned.append(2 * math.log(1 / 8 * (10 + 2 * 10 / 3 + 10 / 9)))
     if np.allclose(got, turned, rtol=RTOL):
         hint = "which of the two distributions is in the denominator?"
-        raise mismatch("renyi(p, q, alpha)", "the divergence of q from p", "that of p from q", hint)
+        raise mismatch("renyi(p, q, alpha)", "the divergence of q from p", "the divergence of p from q", hint)
     # an outcome that is rare in the second distribution: 0.25 / 1e-7 + 0.25 / (1 - 1e-7)
     p, q = np.array([0.5, 0.5]), np.array([1e-7, 1 - 1e-7])
     cases.append(f"renyi({p.tolist()}, {q.tolist()}, 2)")
@@ -257,12 +257,15 @@ def renyi_one(renyi):
 
 
 def gauss(renyi_gauss, case):
-    """What a student's renyi_gauss returns."""
+    """The number that a student's renyi_gauss returns."""
     return divergence(call(renyi_gauss, *case), "renyi_gauss(mean_p, std_p, mean_q, std_q, alpha)")
 
 
 def gauss_same(renyi_gauss):
-    """One standard deviation. If two standard deviations fail, only the part that the distance of the means adds."""
+    """Gaussians with the same standard deviation.
+
+    If the check with different standard deviations fails, only the part that the distance of the means adds is tested.
+    """
     cases = [(0.7, 1.3, -0.2, 1.3, 3.5), (0.0, 2.0, 1.0, 2.0, 8), (-1.0, 0.5, -0.4, 0.5, 2), (0.0, 3.0, 2.5, 3.0, 1.5)]
     want = [gauss_by_quadrature(*case) for case in cases]
 
@@ -282,9 +285,9 @@ SPREADS = [
     (0.0, 1.0, 1.0, 2.0, 4),
     (0.5, 1.2, 0.0, 1.0, 2),
     (0.0, 1.0, 0.0, 1.5, 6),
-    (0.0, 11 / 1024, 1 / 128, 1 / 128, 2),  # small ones, exact in float32
+    (0.0, 11 / 1024, 1 / 128, 1 / 128, 2),  # small standard deviations, exact in float32
 ]
-# equal means, and stds for which alpha std_q + (1 - alpha) std_p is the same without squares
+# equal means, and stds with alpha std_q^2 + (1 - alpha) std_p^2 = alpha std_q + (1 - alpha) std_p
 UNSQUARED = [
     (0.3, 0.5 + math.sqrt(0.25 - alpha / (alpha - 1) * std_q * (1 - std_q)), 0.3, std_q, alpha)
     for std_q, alpha in ((0.9, 2), (0.9, 4), (0.8, 3.5), (0.95, 1.5))
@@ -292,10 +295,11 @@ UNSQUARED = [
 
 
 def gauss_spread(renyi_gauss):
-    """Two standard deviations. If one standard deviation fails, only the cases that its mistakes do not change.
+    """Gaussians with different standard deviations.
 
-    These are Gaussians with equal means. They are also Gaussians for which the student has another variance of the
-    integrand, if this variance is used correctly. And they are variances in place of standard deviations.
+    If `gauss_same` fails, one of three lenient checks must pass. The first uses Gaussians with equal means. The second
+    accepts a wrong variance of the integrand if the student uses this variance correctly. The third passes variances
+    in place of standard deviations.
     """
 
     def of_own_variance():
@@ -306,7 +310,7 @@ def gauss_spread(renyi_gauss):
                 logs = math.log(alpha / (2 * (moved - alone))) / 2 - (1 - alpha) * math.log(std_p)
                 found.append((alone, -(logs - alpha * math.log(std_q)) / (alpha - 1)))
         if len(found) < 3:
-            raise mismatch("the finite divergences", len(found), "3 or more")
+            raise mismatch("the number of finite divergences", len(found), "3 or more")
         agree(*zip(*found, strict=True), "renyi_gauss", "")
 
     def of_variances():
@@ -320,12 +324,12 @@ def gauss_spread(renyi_gauss):
 
 
 def spreads(renyi_gauss, cases):
-    """Two standard deviations, with the larger one first or second."""
+    """Gaussians with different standard deviations, of which the first or the second is larger."""
     got, want = [gauss(renyi_gauss, case) for case in cases], [gauss_by_quadrature(*case) for case in cases]
     turned = [gauss_by_quadrature(mq, sq, mp, sp, a) for mp, sp, mq, sq, a in (cases[0], cases[2])]
     if np.allclose([got[0], got[2]], turned, rtol=RTOL):
         hint = "the integrand is p to the power alpha times q to the power 1 - alpha"
-        raise mismatch("renyi_gauss", "the divergence of Q from P", "that of P from Q", hint)
+        raise mismatch("renyi_gauss", "the divergence of Q from P", "the divergence of P from Q", hint)
     hint = "use both stds, and the normalising constants of both densities with their powers"
     agree(got, want, "renyi_gauss", hint, cases)
 
@@ -339,10 +343,11 @@ EDGES = (  # in the last case, the exponent of the integrand is linear
 
 
 def gauss_infinite(renyi_gauss):
-    """The quadratic function in the exponent opens upwards.
+    """Infinite divergences: the exponent of the integrand does not decrease on both sides.
 
-    If finite values fail, the check uses Gaussians far from the edge, also exchanged, and accepts any finite number.
-    Or the student's own variance of the integrand has an edge at some order, which may be an order without use.
+    If the checks of finite values fail, two lenient checks can replace this one. The first uses Gaussians far from the
+    edge between finite and infinite divergences, also exchanged, and accepts any finite number. The second requires
+    only that the student's function returns infinity at some orders and finite numbers at others.
     """
 
     def check(cases=EDGES, turned=False, least=0.0):
@@ -353,7 +358,7 @@ def gauss_infinite(renyi_gauss):
             infinite(call(renyi_gauss, *first), name, "does the integrand go to 0 for large x?")
             finite = gauss(renyi_gauss, second)
             if not least <= finite < math.inf:
-                raise mismatch(f"{name}, with the two exchanged", finite, "a finite number, at least 0")
+                raise mismatch(f"{name}, with the two distributions exchanged", finite, "a finite number, at least 0")
 
     def somewhere():
         stds = (0.6, 2.0), (2.0, 0.6)
@@ -374,7 +379,7 @@ def gauss_infinite(renyi_gauss):
 
 
 def steps(step_cost, cases):
-    """What a student's step_cost returns, and the right numbers."""
+    """The numbers that a student's step_cost returns, and the right numbers."""
     got = [number(call(step_cost, *case), "step_cost({}, {}, {})".format(*case)) for case in cases]
     return got, [float(step_by_quadrature(*case)) for case in cases]
 
@@ -388,7 +393,7 @@ def step_values(step_cost):
 
 
 def step_large(step_cost):
-    """Terms that are larger than any float. If smaller terms fail, any numbers pass, but not always the same number."""
+    """Terms that are larger than any float. If `step_values` fails, all numbers pass that are not all equal."""
 
     def check():
         cases = [(256, 0.01, 0.5), (200, 0.3, 0.3), (100, 0.001, 0.25), (256, 0.001, 3.0), (256, 0.02, 12.0)]
@@ -428,16 +433,16 @@ def mironov_values(mironov):
 
 
 def three(value):
-    """The three things that run_epsilon returns."""
+    """The three values that run_epsilon returns."""
     value = pair(value, "epsilon, its order, and whether the order is at an end of the grid", 3)
     at_end = np.asarray(value[2])
     if isinstance(value[2], str | None) or at_end.size != 1:
-        raise misfit("the third thing that run_epsilon returns", value[2], "True or False")
+        raise misfit("the third value that run_epsilon returns", value[2], "True or False")
     return number(value[0], "epsilon"), number(value[1], "the order"), bool(at_end.ravel()[0])
 
 
 def two(value):
-    """The first two things, also if the third one is missing."""
+    """The first two values that run_epsilon returns, also if the third value is missing."""
     if isinstance(value, tuple | list) and len(value) == 2:
         value = (*value, False)
     return three(value)[:2]
@@ -457,7 +462,7 @@ def run_value(run_epsilon):
             name = f"the epsilon without sampling for T = {steps} and delta = {delta:g}"
             agree([epsilon], [want], name, hint, rtol=3e-4)
             if not abs(order / best - 1) < 0.02:
-                name = f"the order for this epsilon without sampling for T = {steps}, which is right"
+                name = f"the order of the epsilon without sampling for T = {steps} (the epsilon is right)"
                 raise mismatch(name, order, f"about {best:.3g}")
         costs = subsampling.without_replacement_gaussian(ORDERS, sampling_rate=512 / 60_000, noise_multiplier=128 / 75)
         epsilon, order = two(call(run_epsilon, costs, ORDERS, 5850, 1e-5))
@@ -468,7 +473,7 @@ def run_value(run_epsilon):
             "the run has 5850 steps, and the costs are those of batches of fixed size",
         )
         if order != 7:
-            name = "the order for the epsilon of the first caption of Figure 2, which is right"
+            name = "the order of the epsilon of the first caption of Figure 2 (the epsilon is right)"
             raise mismatch(name, order, "another number")
 
     fair(check, run_epsilon, mironov=right_mironov)
@@ -476,16 +481,17 @@ def run_value(run_epsilon):
 
 ENDS = (
     ([1.0, 0.01, 2.0, 1.0], False, "inside the grid"),
-    ([0.01, 1.0, 0.5, 2.0], True, "the first of the grid"),
+    ([0.01, 1.0, 0.5, 2.0], True, "the first order of the grid"),
     ([1.0, 2.0, 0.01, 1.0], False, "inside the grid"),
-    ([2.0, 0.5, 1.0, 0.01], True, "the last of the grid"),
+    ([2.0, 0.5, 1.0, 0.01], True, "the last order of the grid"),
 )
 
 
 def run_end(run_epsilon):
     """One step with the best order inside the grid, first or last. The largest epsilon is at the same kind of place.
 
-    If `run_value` fails, the order that the student returned counts. A last order that raises an error is left out.
+    If `run_value` fails, the check uses the order that the student returned. If this function raises an error, the
+    case with the last order is left out.
     """
     orders = np.array([100.0, 101.0, 102.0, 103.0])
 
@@ -493,7 +499,7 @@ def run_end(run_epsilon):
         for costs, at_end, where in cases:
             _, order, told = three(call(run_epsilon, np.array(costs), orders, 1, 1e-5))
             if told != (order in (orders[0], orders[-1]) if own else at_end):
-                raise mismatch(f"the third thing returned if the best order is {where}", str(told), str(at_end))
+                raise mismatch(f"the third returned value if the best order is {where}", str(told), str(at_end))
 
     def lenient():
         try:
@@ -507,7 +513,7 @@ def run_end(run_epsilon):
 
 
 def misprint_found(misprint):
-    """One of six."""
+    """The misprint, one of six printed epsilons."""
 
     def check():
         got = number(call(misprint), "the misprint")
@@ -516,13 +522,13 @@ def misprint_found(misprint):
             raise mismatch("the misprint", f"{got:.6g}", "one of the six printed epsilons")
         if abs(got - 13.75) > 5e-3:
             hint = "with 468 steps an epoch, this epsilon is reproduced if you truncate it to two decimals"
-            raise mismatch("the misprint", f"{got:.6g}", "another of the six", hint)
+            raise mismatch("the misprint", f"{got:.6g}", "another of the six printed epsilons", hint)
 
     fair(check, misprint, mironov=right_mironov, run_epsilon=right_run)
 
 
 def smallest_answer(smallest):
-    """Which of the epsilons of all orders is proved."""
+    """The question which of the epsilons of all orders are proved."""
     answered(smallest, "b", "can two upper bounds for the same run, both proved, be true at the same time?")
 
 
@@ -560,14 +566,14 @@ def noise_least(noise_for):
             if reached > target * (1 + 3e-5):  # allows the error of a root finder or of float32
                 raise mismatch(name, f"{reached:.7g}", f"at most {target}", "there is not enough noise")
             if epsilon_by_quadrature(z / 1.0015, q, steps, delta) <= target:
-                raise mismatch(name, f"{reached:.7g}", f"{target} within 0.1 % of z", "less noise is enough")
+                raise mismatch(name, f"{reached:.7g}", f"{target}, for z to 0.1 %", "less noise is enough")
 
     fair(check, noise_for, **RIGHT)
 
 
 def doubled_answer(doubled):
-    """The factor for Poisson batches, compared with that without sampling."""
-    hint = "give 11,700 steps sqrt(2) times the noise, and compare their epsilon with that of 5,850 steps"
+    """The factor for Poisson batches, compared with the factor without sampling."""
+    hint = "compare the epsilon of 11,700 steps with sqrt(2) times the noise with the epsilon of 5,850 steps"
     answered(doubled, "c", hint)
 
 
@@ -575,7 +581,7 @@ def doubled_answer(doubled):
 
 
 def answers_laws(two_answers):
-    """Both schemes, by counting."""
+    """The distributions of both schemes, by counting cases."""
     for scheme in ("poisson", "shuffled"):
         told = call(two_answers, scheme)
         P, Q = pair(told, "the distributions P and Q")
@@ -587,12 +593,12 @@ def answers_laws(two_answers):
             if np.abs(got - want).max() > RTOL:
                 if name == "P" and scheme == "shuffled" and np.allclose(got, by_counting("poisson")[0]):
                     hint = "are the two answers independent if my record is in exactly one batch?"
-                    raise mismatch('P of "shuffled"', 'that of "poisson"', "another distribution", hint)
+                    raise mismatch('P of "shuffled"', 'P of "poisson"', "another distribution", hint)
                 which = "the truth is no at both steps" if name == "Q" else "list the batches that my record can be in"
                 same_number(got, want, f'{name} of "{scheme}"', which)
 
 
 def shuffled_answer(shuffled):
     """Whether the shuffled run or the run with Poisson batches has the larger cost."""
-    hint = "compute both costs at orders below 2 and above 10, each time the larger of the two directions"
+    hint = "compute both costs at orders below 2 and above 10, and take the larger of the two directions each time"
     answered(shuffled, "a", hint)

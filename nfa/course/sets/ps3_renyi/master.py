@@ -13,13 +13,14 @@
 # and 4. About 115 minutes, 20 points.
 #
 # You write the accountant that computes a number such as the $\epsilon = 4.43$ of a caption. You begin with the
-# divergence of two coins and end with thousands of noisy steps. You find a number of the paper that its own procedure
-# does not give. You also test a common habit: accounting for shuffled batches as if they were Poisson batches.
+# divergence of two coins and end with thousands of noisy steps. You find a printed number that the paper's own
+# procedure does not reproduce. You also test a common habit: accounting for shuffled batches as if they were Poisson
+# batches.
 #
 # Replace every `raise NotImplementedError`. Loops or array operations, float64 or float32, NumPy or SciPy, and helper
-# functions in the same cell are all fine. After each exercise, `check_it` runs its checks with other values than
-# grading. A cell with points shows a few of its checks, and the others are hidden. Do not change these cells, because
-# grading restores them. A mistake in an earlier exercise does not cost points again in a later one.
+# functions in the same cell are all fine. After each exercise, `check_it` runs the checks of grading with other values.
+# A cell with points shows a few of its checks, and the others are hidden. Do not change these cells, because grading
+# restores them. A mistake in an earlier exercise does not cost points again in a later exercise.
 #
 # `nfa eq lee2020:lem1` explains a tag such as [lee2020:lem1]. In grading, each call of one of your functions has three
 # seconds of processor time.
@@ -28,7 +29,7 @@
 #
 # | | |
 # |---|---|
-# | `p`, `q` in part 1 | the probabilities of the same outcomes in two worlds: with my record, and with another one |
+# | `p`, `q` in part 1 | the probabilities of the same outcomes in two worlds: with my record, and with another record |
 # | `alpha` | the order $\alpha$ of a divergence |
 # | `cost` | the Rényi divergence $\epsilon(\alpha)$ of one step or of a whole run, at one order |
 # | `z` | the noise multiplier: standard deviation of the noise / sensitivity |
@@ -46,9 +47,9 @@ DELTA = 1e-5  # the delta of all captions
 # %% [markdown]
 # ## 1. Two coins (3 points, 20 minutes)
 #
-# Take the survey of tutorial 03. A person who did it says yes with probability 3/4. A person who did not do it says yes
-# with probability 1/4 [berthier2019:rr]. How far apart are these two distributions? Definition 2 [lee2020:def2]
-# averages a power of the ratio of their probabilities over the **second** distribution:
+# The survey of tutorial 03 asks people whether they did something. A person who did it says yes with probability 3/4. A
+# person who did not do it says yes with probability 1/4 [berthier2019:rr]. How far apart are these two distributions?
+# Definition 2 [lee2020:def2] averages a power of the ratio of their probabilities over the **second** distribution:
 #
 # $$D_\alpha(P \,\|\, Q) = \frac{1}{\alpha - 1} \log \sum_k q_k \Big(\frac{p_k}{q_k}\Big)^\alpha, \qquad \alpha > 1$$
 #
@@ -101,7 +102,7 @@ checks("ps3_renyi").renyi_one(renyi)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps3_renyi", globals(), "renyi_values", "renyi_zeros", "renyi_one")
@@ -117,11 +118,11 @@ check_it("ps3_renyi", globals(), "renyi_values", "renyi_zeros", "renyi_one")
 # You can use the formula of [ohana2021:prop1], derive your own formula, or integrate numerically. The result must be
 # right to 4 digits.
 #
-# The exponent of the integrand is a quadratic function of $x$. If it does not decrease towards $-\infty$ on both sides,
-# the divergence is infinite. Then return `math.inf`.
+# The exponent of the integrand is a quadratic function of $x$. If this function does not decrease towards $-\infty$ on
+# both sides, the divergence is infinite. Then return `math.inf`.
 #
 # **Predict**: At $\alpha = 5$, one of $D_\alpha(N(0, 1) \,\|\, N(0, 0.75))$ and $D_\alpha(N(0, 0.75) \,\|\, N(0, 1))$
-# is infinite. Which one?
+# is infinite. Which of these two divergences is it?
 
 
 # %% renyi_gauss solution=true
@@ -145,7 +146,7 @@ checks("ps3_renyi").gauss_same(renyi_gauss)
 ### END HIDDEN TESTS
 
 # %%
-# to try it
+# Try your function.
 assert np.isclose(renyi_gauss(1.0, 1.0, 0.0, 1.0, 2), 1.0, rtol=1e-4), "the number in nfa eq lee2020:def2"
 
 # %% gauss_spread points=1
@@ -157,7 +158,7 @@ checks("ps3_renyi").gauss_spread(renyi_gauss)
 ### END HIDDEN TESTS
 
 # %% gauss_infinite points=1
-# 1 point: divergences that are infinite, and finite if the two distributions are exchanged
+# 1 point: pairs with an infinite divergence in one direction and a finite divergence in the other direction
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -165,7 +166,7 @@ checks("ps3_renyi").gauss_infinite(renyi_gauss)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps3_renyi", globals(), "gauss_same", "gauss_spread", "gauss_infinite")
@@ -173,24 +174,26 @@ check_it("ps3_renyi", globals(), "gauss_same", "gauss_spread", "gauss_infinite")
 # %% [markdown]
 # Rényi differential privacy (RDP) bounds the divergences in **both** directions between the two worlds [lee2020:def3].
 # In one step of training, the two Gaussians have the same standard deviation, and their means differ by at most the
-# sensitivity. Then both directions give at most $\alpha / (2 z^2)$ [lee2020:lem1]. Your function should give this, too.
+# sensitivity. Then both directions give at most $\alpha / (2 z^2)$ [lee2020:lem1]. If the means differ by the
+# sensitivity, your function should return exactly this bound.
 #
 # ## 3. A step with a random batch (3 points, 15 minutes)
 #
 # With Poisson sampling, every record is in the batch of a step with probability $q$, independently of all others. The
-# two worlds are the data with my record and the data without it. In units of the noise, the output of a step without my
-# record has the distribution $N(0, 1)$. With my record in the data, it has the distribution
-# $(1-q) N(0, 1) + q N(1/z, 1)$, because my record is in the batch or not.
+# two worlds are the data with my record and the data without it. If we divide by the standard deviation of the noise,
+# the output of a step without my record has the distribution $N(0, 1)$. With my record in the data, it has the
+# distribution $(1-q) N(0, 1) + q N(1/z, 1)$, because my record is in the batch or not.
 #
-# We need the divergence of the second distribution from the first, which is the larger one of the two directions. At a
-# whole order $\alpha \ge 2$, you can expand the power of the mixture, and the divergence is a binomial sum
-# ([mironov2019:sec3.3], footnote 1 of Lee & Kifer):
+# We need the divergence of the distribution with my record from the distribution without my record. This divergence is
+# larger than the divergence in the other direction. At a whole order $\alpha \ge 2$, you can expand the power of the
+# mixture, and the divergence is a binomial sum ([mironov2019:sec3.3], footnote 1 of Lee & Kifer):
 #
 # $$\epsilon(\alpha) = \frac{1}{\alpha - 1} \log \sum_{k=0}^{\alpha} \binom{\alpha}{k} (1-q)^{\alpha-k} q^k
 # e^{k(k-1) / (2 z^2)}$$
 #
 # Why does the exponent have the factor $k(k-1)$? Part 2 gives the answer. Some terms are larger than any float: at
-# $\alpha = 256$ and $z = 0.5$, the last term has 56,000 digits. But the logarithm of the sum is an ordinary number.
+# $\alpha = 256$ and $z = 0.5$, the last term of the sum has 56,000 digits. But the logarithm of the sum is an ordinary
+# number.
 
 
 # %% step_cost solution=true
@@ -225,7 +228,7 @@ checks("ps3_renyi").step_large(step_cost)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps3_renyi", globals(), "step_values", "step_large")
@@ -256,14 +259,14 @@ checks("ps3_renyi").guess_made(guess)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps3_renyi", globals(), "guess_made")
 
 # %% [markdown]
-# If a run has the cost $\epsilon$ at the order $\alpha$, it is $(\epsilon', \delta)$-private for every $\delta$ between
-# 0 and 1, with
+# If a run has the cost $\epsilon$ at the order $\alpha$, the run is $(\epsilon', \delta)$-private for every $\delta$
+# between 0 and 1, with
 #
 # $$\epsilon' = \epsilon + \frac{\log(1/\delta)}{\alpha - 1}$$
 #
@@ -288,7 +291,7 @@ checks("ps3_renyi").mironov_values(mironov)
 assert np.isclose(mironov(1.0, 2, np.exp(-3)), 4.0), "1 + 3"
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps3_renyi", globals(), "mironov_values")
@@ -299,8 +302,8 @@ check_it("ps3_renyi", globals(), "mironov_values")
 # $T$ equal steps has a cost at every order, and Mironov's conversion gives an $\epsilon$ for every order. We take the
 # smallest of these epsilons.
 #
-# Also return whether the best order is the first or the last of the grid. If it is, other orders may give a smaller
-# epsilon, and the reader of your number should know this.
+# Also return whether the best order is the first or the last order of the grid. In this case, orders outside the grid
+# may give a smaller epsilon, and the reader of your epsilon should know this.
 
 
 # %% run_epsilon solution=true
@@ -308,7 +311,7 @@ def run_epsilon(costs, orders, steps, delta):
     """The smallest epsilon of a run of equal steps by Mironov's conversion.
 
     costs and orders are arrays of the same size, and the orders increase. costs[i] is the cost of a step at orders[i].
-    Return three things: epsilon, the order that gives it, and whether this order is the first or the last one.
+    Return three things: epsilon, the order that gives it, and whether this order is the first or the last order.
     """
     ### BEGIN SOLUTION
     candidates = [mironov(steps * cost, alpha, delta) for cost, alpha in zip(costs, orders, strict=True)]
@@ -334,7 +337,7 @@ checks("ps3_renyi").run_end(run_epsilon)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps3_renyi", globals(), "run_value", "run_end")
@@ -343,7 +346,7 @@ check_it("ps3_renyi", globals(), "run_value", "run_end")
 # Compare your guess with your result.
 
 # %%
-# to try it
+# Try your function.
 for steps, guessed in zip((1, 100, 5850), guess(), strict=True):
     found = run_epsilon(np.array([step_cost(alpha, 512 / 60_000, 128 / 75) for alpha in ORDERS]), ORDERS, steps, DELTA)
     print(f"{steps} steps: your guess {guessed}, epsilon {found[0]:.2f} at the order {found[1]}")
@@ -377,17 +380,17 @@ checks("ps3_renyi").smallest_answer(smallest)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps3_renyi", globals(), "smallest_answer")
 
 # %% [markdown]
-# The batches of the paper have a fixed size. They need another theorem [wbk2019:thm27], which never gives a larger cost
-# than the printed Lemma 3. The captions use this theorem. The cell below gives it a short name. In Figure 4 (a),
-# Gaussian noise with the standard deviation $\sigma = 0.01$ is added to the average of 128 of 60,000 records. One
-# record that is replaced moves the sum of the batch by at most 2. So $z = 0.01 \cdot 128 / 2 = 0.64$. An epoch has 468
-# steps.
+# The batches of the paper have a fixed size. Such batches need another theorem [wbk2019:thm27], which never gives a
+# larger cost than the printed Lemma 3. The captions use this theorem. The function `fixed_batches` in the next cell
+# computes the cost by this theorem. In Figure 4 (a), Gaussian noise with the standard deviation $\sigma = 0.01$ is
+# added to the average of 128 of 60,000 records. Replacing one record moves the sum of the batch by at most 2. So
+# $z = 0.01 \cdot 128 / 2 = 0.64$. An epoch has 468 steps.
 
 # %% captions
 from nfa.privacy.subsampling import without_replacement_gaussian
@@ -398,17 +401,18 @@ def fixed_batches(orders, q, z):
     return without_replacement_gaussian(orders, sampling_rate=q, noise_multiplier=z)
 
 
-PRINTED = {50: 9.77, 100: 13.75, 150: 17.8, 200: 21.3, 250: 23.74, 300: 26.19}  # epochs: epsilon, Figure 4 (a)
+# the printed epsilon for each number of epochs
+PRINTED = {50: 9.77, 100: 13.75, 150: 17.8, 200: 21.3, 250: 23.74, 300: 26.19}  # epsilons of Figure 4 (a)
 
 # %% [markdown]
 # Your `run_epsilon` reproduces five of these six epsilons if you **truncate** its result to two decimals. The paper
-# truncates instead of rounding, so it prints slightly less than was proved. The sixth number is most likely a misprint.
-# Which one is it? Return the number as it is printed.
+# truncates instead of rounding, so the printed epsilons are slightly smaller than the proved ones. One of the six
+# numbers is most likely a misprint. Which number is it? Return the number as it is printed.
 
 
 # %% misprint solution=true
 def misprint():
-    """The printed epsilon that `run_epsilon` does not reproduce, one of six."""
+    """The number among the six printed epsilons that `run_epsilon` does not reproduce."""
     ### BEGIN SOLUTION
     costs = fixed_batches(ORDERS, 128 / 60_000, 0.64)
     for epochs, printed in PRINTED.items():
@@ -427,27 +431,28 @@ checks("ps3_renyi").misprint_found(misprint)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps3_renyi", globals(), "misprint_found")
 
 # %% [markdown]
 # The next cell computes the first caption of Figure 2 with your functions. The batches have 512 records, the run has 50
-# epochs of 117 steps, and one replaced record moves the sum by at most 3. The cost increases with the order, and the
-# second term of the conversion decreases.
+# epochs of 117 steps, and replacing one record moves the sum by at most 3. The cost increases with the order, but the
+# second term of the conversion decreases with the order.
 #
-# The second curve is for Poisson batches with the same z. Its adjacency is add-remove: my record is in the data or not.
-# For batches of a fixed size the adjacency is replace-one: another record takes its place. So you cannot say that the
-# smaller number is better.
+# The second curve is for Poisson batches with the same z. For Poisson batches, the adjacency is add-remove: my record
+# is in the data or not. For batches of a fixed size, the adjacency is replace-one: another record takes the place of my
+# record. So the smaller epsilon of the two is not necessarily the better one.
 #
-# A newer conversion gives a smaller epsilon from the same cost [canonne2020:prop12]. `better` computes it:
+# A newer conversion gives a smaller epsilon from the same cost [canonne2020:prop12]. The function `better` computes
+# this epsilon:
 #
 # $$\epsilon' = \max\Big\{0,\; \epsilon + \log \frac{\alpha - 1}{\alpha}
 # - \frac{\log \delta + \log \alpha}{\alpha - 1}\Big\}$$
 #
-# Run the cell, and then change `sigma` to 0.05. What does the third value, `True` or `False`, say now? What is the
-# epsilon with `orders = list(range(2, 101))`?
+# Run the next two cells, and then change `sigma` to 0.05 in the second cell. The third value that `run_epsilon` returns
+# is `True` or `False`. What does it mean now? What is the epsilon with `orders = list(range(2, 101))`?
 
 
 # %% newer_conversion
@@ -478,14 +483,15 @@ plt.show()
 # %% [markdown]
 # ## 5. The noise for a target (3 points, 15 minutes)
 #
-# Usually you know the target epsilon and need the noise. More noise always gives a smaller epsilon. So you can halve an
-# interval that contains the answer until it is small enough. Use Poisson steps, the orders `ORDERS` and Mironov's
-# conversion.
+# Usually you know the target epsilon and need the noise. More noise always gives a smaller epsilon. So you can begin
+# with an interval that contains the answer, and halve it until it is small enough. In all our checks, the smallest z
+# that reaches the target is between 0.2 and 200. Return a z that is at most 0.1 % larger. Use Poisson steps, the orders
+# `ORDERS` and Mironov's conversion.
 
 
 # %% noise_for solution=true
 def noise_for(target, q, steps, delta):
-    """The smallest z, to 0.1 %, for which the epsilon is at most the target; it is between 0.2 and 200."""
+    """The smallest noise multiplier z, to 0.1 %, with an epsilon of at most the target. It is between 0.2 and 200."""
     ### BEGIN SOLUTION
     low, high = 0.2, 200.0
     while high > 1.0001 * low:
@@ -497,7 +503,7 @@ def noise_for(target, q, steps, delta):
 
 
 # %% noise_least points=2
-# 2 points: the epsilon is at most the target with this z, and larger than the target with 0.1 % less
+# 2 points: the epsilon is at most the target with your z, and larger than the target if z is 0.1 % smaller
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -505,16 +511,16 @@ checks("ps3_renyi").noise_least(noise_for)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps3_renyi", globals(), "noise_least")
 
 # %% [markdown]
-# **Question.** A run has twice as many steps as before. By which factor must $z$ increase so that its epsilon stays the
-# same? Without sampling, the cost of the run is $T \alpha / (2 z^2)$ at every order, so the factor is $\sqrt 2$. Now
-# take Poisson batches with $q = 512 / 60000$, and 11,700 steps in place of 5,850 steps with $z = 128/75$. Decide before
-# you compute anything. Then test your choice with your functions.
+# **Question.** A run has twice as many steps as before. By which factor must $z$ increase so that the epsilon of the
+# run stays the same? Without sampling, the cost of the run is $T \alpha / (2 z^2)$ at every order, so the factor is
+# $\sqrt 2$. Now take Poisson batches with $q = 512 / 60000$, and 11,700 steps in place of 5,850 steps with
+# $z = 128/75$. Decide before you compute anything. Then test your choice with your functions.
 #
 # - `"a"`: The factor is $\sqrt 2$, because the cost of a step is proportional to $1 / z^2$ for all kinds of batches.
 # - `"b"`: The factor is larger than $\sqrt 2$, because more steps use my record more often.
@@ -538,19 +544,20 @@ checks("ps3_renyi").doubled_answer(doubled)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps3_renyi", globals(), "doubled_answer")
 
 # %% [markdown]
-# The privacy loss is the logarithm of the ratio of the two densities at the output. A Rényi divergence is one moment of
-# its distribution, and your accountant uses the best moment. The whole distribution also gives an epsilon. Take 100
-# Poisson steps with $q = 0.001$ and $z = 1.5$, at $\delta = 10^{-6}$. **Predict**: by which factor is the epsilon of
-# the whole distribution smaller than the epsilon of the best moment?
+# The privacy loss is the logarithm of the ratio of the two densities at the output. A Rényi divergence follows from one
+# moment of the distribution of this loss, and your accountant uses the best moment. The whole distribution also gives
+# an epsilon. Take 100 Poisson steps with $q = 0.001$ and $z = 1.5$, at $\delta = 10^{-6}$. **Predict**: by which factor
+# is the epsilon of the whole distribution smaller than the epsilon of the best moment?
 #
-# Why is it smaller? Nine of ten runs never use your record. A high moment depends almost only on the rarest large
-# losses, which $\delta$ may ignore. A low moment has a large second term $\log(1/\delta) / (\alpha - 1)$.
+# Why is the epsilon of the whole distribution smaller? Nine of ten runs never use your record. A high moment depends
+# almost only on the rarest large losses, which may be ignored because $\delta$ is positive. A low moment has a large
+# second term $\log(1/\delta) / (\alpha - 1)$.
 
 # %%
 from nfa.mechanism import Mechanism
@@ -571,23 +578,23 @@ print(f"the best moment {best:.4f}, the whole distribution {whole:.4f}: {best / 
 # %% [markdown]
 # ## 6. Shuffled batches (2 points, 15 minutes)
 #
-# Nearly all programs do not draw batches. They shuffle the data once in each epoch and cut it into batches. It is
-# common to account for this as if the batches were Poisson batches. For example, [dpulr2024:L249] does so, and says so.
-# Here is the smallest example.
+# Most training programs do not sample each batch. They shuffle the data once in each epoch, and cut the shuffled data
+# into batches. It is common to compute the epsilon as if these batches were Poisson batches. For example, the paper of
+# [dpulr2024:L249] does so, and reports it. The following run is the smallest example.
 #
-# A run has two steps. Each step asks whether its batch contains a 1, and answers with the coin of part 1. The answer is
-# true with probability 3/4 and false with probability 1/4, independently at each step. All other records are 0, and my
-# record is 0 or 1.
+# A run has two steps. Each step publishes a yes or no to the question whether its batch contains a 1. As in part 1,
+# this answer is true with probability 3/4 and false with probability 1/4, independently at each step. All other records
+# are 0, and my record is 0 or 1.
 #
 # - `"poisson"`: my record is in the batch of each step with probability 1/2, independently
-# - `"shuffled"`: my record is in exactly one of the two batches, and each of them has probability 1/2
+# - `"shuffled"`: my record is in exactly one of the two batches, and each of the two batches has probability 1/2
 
 
 # %% two_answers solution=true
 def two_answers(scheme):
     """The distributions P (my record is 1) and Q (my record is 0) of the two answers, for "poisson" or "shuffled".
 
-    Each has four probabilities: of no no, no yes, yes no, yes yes.
+    Each distribution has four probabilities: of the answers (no, no), (no, yes), (yes, no) and (yes, yes).
     """
     ### BEGIN SOLUTION
     hidden, told = np.array([0.75, 0.25]), np.array([0.25, 0.75])  # (no, yes) if the truth is no, or yes
@@ -610,7 +617,7 @@ checks("ps3_renyi").answers_laws(two_answers)
 assert np.shape(two_answers("poisson")) == (2, 4)
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps3_renyi", globals(), "answers_laws")
@@ -643,7 +650,7 @@ checks("ps3_renyi").shuffled_answer(shuffled)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps3_renyi", globals(), "shuffled_answer")
@@ -651,8 +658,8 @@ check_it("ps3_renyi", globals(), "shuffled_answer")
 # %% [markdown]
 # What is proved for shuffled batches if one record is replaced? This record is in one batch of each epoch, so an epoch
 # costs at most as much as **one step without sampling**. In the example, this cost is $D_2 = \log(7/3)$ at the order 2.
-# With the numbers of Figure 2, 50 epochs cost $50 \cdot \alpha / (2 z^2)$. Which epsilon does this give? Compare it
-# with the printed 4.43.
+# With the numbers of Figure 2, 50 epochs cost $50 \cdot \alpha / (2 z^2)$. Which epsilon do you get from this cost?
+# Compare this epsilon with the printed 4.43.
 
 # %%
 orders = np.geomspace(1.1, 50, 30)

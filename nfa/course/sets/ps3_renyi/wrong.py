@@ -1,6 +1,6 @@
-"""Typical mistakes: the score that each must get of 20 points, and the cells whose points it must lose.
+"""Typical mistakes, each with its score out of 20 points and the cells that lose their points.
 
-A line ("cell", "old", "new") replaces text in the reference solution, which has the old text in that cell once.
+A line ("cell", "old", "new") replaces text in a cell of the reference solution. The old text occurs there once.
 """
 
 # %% arguments_exchanged score=19 fails=["renyi_values"]
@@ -60,7 +60,7 @@ def renyi_gauss(mean_p, std_p, mean_q, std_q, alpha):
 
 
 # %% rate_forgotten score=18 fails=["step_values"]
-# forgot the sampling rate, so every step has its whole cost
+# forgot the sampling rate, so every step has the cost of a step without sampling
 # %% step_cost
 def step_cost(alpha, q, z):
     return alpha / (2 * z**2)
@@ -137,7 +137,7 @@ def step_cost(alpha, q, z):
 ("noise_for", "return high", "return low")
 
 # %% infinite_loop score=18 fails=["noise_least"]
-# a loop that never ends
+# wrote a loop that never ends
 ("noise_for", "while high > 1.0001 * low:", "while low != high:")
 
 # %% shuffled_independent score=19 fails=["answers_laws"]
@@ -251,7 +251,7 @@ def renyi_gauss(mean_p, std_p, mean_q, std_q, alpha):
 ("noise_for", "1.0001 * low", "1.01 * low")
 
 # %% slips
-# one slip in the reference solution, and the one graded cell that it must fail
+# each line: one slip in the reference solution, and the graded cell that loses its points
 ("renyi", "np.log(p / q)", "np.log2(p / q)", "renyi_values")
 ("renyi", "np.log(p / q)", "np.log(q / p)", "renyi_values")
 ("renyi", "((p > 0) & (q == 0))", "((p == 0) & (q > 0))", "renyi_zeros")

@@ -48,7 +48,7 @@ def case(seed, k=6, sizes=SIZES):
 
 
 def long_vectors(dz, h):
-    """For each record a list over the layers: all entries of the gradient by W[l], then those by b[l]."""
+    """For each record a list over the layers: all entries of the gradients by W[l] and b[l], in this order."""
     return [
         [[d * a for d in dz[l][i] for a in h[l - 1][i]] + list(dz[l][i]) for l in range(1, len(dz))]
         for i in range(len(dz[1]))
@@ -67,12 +67,12 @@ def norms_by_loops(dz, h):
 
 
 def joint_by_loops(dz, h):
-    """The same for all layers together."""
+    """The norms of the gradients by all layers together."""
     return np.array([l2_norm([a for layer in record for a in layer]) for record in long_vectors(dz, h)])
 
 
 def factors_by_loops(norms, C):
-    """C / norm where that is below 1."""
+    """The factor C / norm for norms above C, and the factor 1 for all other norms."""
     return np.vectorize(lambda norm: C / norm if norm > C else 1.0, otypes=[float])(np.asarray(norms, dtype=float))
 
 
@@ -90,7 +90,7 @@ def clipped_by_loops(dz, h, C, m):
 
 
 def moved_by_one(C, m, adjacency):
-    """How far a record with the norm C[l] in every layer moves the result, added or in place of its opposite."""
+    """The change of the result if a record with norm C[l] in every layer is added, or replaces its opposite."""
     entries = [c * u for c in C[1:] for u in (0.6, -0.8)]
     sign = {"add-remove": 0.0, "replace-one": -1.0}[adjacency]
     return l2_norm([(a - sign * a) / m for a in entries])
@@ -117,7 +117,7 @@ HELD = 800_000  # bytes; one gradient in one layer has 1,640,000 in float32, dz 
 
 def norms_memory(norms):
     """The largest memory for layers with 400,000 weights. Another cell tests the shape and the values."""
-    call(norms, *case(22, 2, [3, 3, 3, 3]))  # imports and the like
+    call(norms, *case(22, 2, [3, 3, 3, 3]))  # the first call may import modules
     dz, h = case(23, 2, [640, 640, 640, 640])
     dz, h = [None, *map(np.abs, dz[1:])], list(map(np.abs, h))  # so that a missing square gives no negative root
     found, most = held(norms, dz, h)
@@ -127,7 +127,7 @@ def norms_memory(norms):
     if not found.min() > 0:
         raise mismatch("the norm of a gradient that is not zero", found.min(), "a positive number")
     if np.array_equal(found, twice):
-        raise mismatch("the norms of larger gradients", "the same numbers", "other numbers")
+        raise mismatch("the norms of larger gradients", "the norms of the smaller gradients", "other numbers")
     if most > HELD:
         name = "the memory for 2 records and three layers of 640 inputs and 640 units"
         hint = "how does the norm of an outer product follow from the norms of its two vectors?"
@@ -162,14 +162,14 @@ def factors_values(clip_factors):
 
 
 def factors_zero(clip_factors):
-    """A zero among other norms. If `factors_values` fails, its factor must be the limit for small norms."""
+    """A zero among other norms. If `factors_values` fails, the factor of the zero must be the limit for small norms."""
 
     def factor(norm, C=1.0):
         found = call(clip_factors, np.array([2.0, norm, 0.5]), C)
         try:
             return float(found[1])
         except (TypeError, ValueError, IndexError, KeyError):
-            raise misfit("what clip_factors returns", found, "a number for each norm, also for 0") from None
+            raise misfit("the result of clip_factors", found, "a number for each norm, also for 0") from None
 
     def check():
         if not abs(factor(0.0) - 1) < 1e-4:
@@ -182,7 +182,7 @@ def factors_zero(clip_factors):
 
     unless_lost(check, limit, lambda: factors_values(clip_factors))
     if all(factor(norm) == factor(norm, C=4.0) for norm in (2.0, 8.0)):
-        raise mismatch("the factors with C = 1 and with C = 4", "the same numbers", "other numbers")
+        raise mismatch("the factors with C = 1 and with C = 4", "equal numbers", "different numbers")
 
 
 EARLIER = {
@@ -198,7 +198,7 @@ def whole(value, L, name):
 
 
 def listed(value, L, name):
-    """A list of layers, also without slot 0, too long or too short, because another cell tests this."""
+    """A list of layers, also without slot 0, too long or too short, because another cell tests the slots."""
     if isinstance(value, list | tuple) and len(value):
         value = [*value] if value[0] is None or len(value) > L else [None, *value]
         value = [*value, *[None] * L][: L + 1]
@@ -238,7 +238,8 @@ def clipped_m(clipped_mean):
     """Without clipping, the sum divided by m, for any m, for an empty batch and for a record with a zero gradient.
 
     The check uses the arrays with the right direction, also transposed, because another cell tests the direction. If
-    `clipped_values` fails, it uses the arrays that are right with clipping. Or the product with m must not depend on m.
+    `clipped_values` fails, there are two lenient checks. The first uses only the arrays that are right with clipping.
+    The second requires that m times the result does not depend on m.
     """
 
     def both(dz, h, C, m):
@@ -328,8 +329,8 @@ def batches(neighbours, C, m):
         else:
             gone += 1
     if len(left) != 1 or gone > 1:
-        told = f"{len(few)} and {len(many)}, {len(few) - gone} of them in both"
-        raise mismatch("the records of the two batches", told, "all except one in both")
+        told = f"{len(few)} and {len(many)} records, {len(few) - gone} of them in both batches"
+        raise mismatch("the records of the two batches", told, "two batches that differ in one record")
     n = len(many[0])
     if n == 0 or not np.isfinite(many).all():
         found = "nan or infinity" if n else "no number"
@@ -351,7 +352,7 @@ PAIRS = ((1.0, 10), (0.5, 64), (3.0, 2), (2e4, 300))
 
 
 def neighbours_break(neighbours):
-    """One record more, and a distance of more than C/m."""
+    """One batch has one record more, and the distance of the results is larger than C/m."""
     for C, m in PAIRS:
         few, many = batches(neighbours, C, m)
         for batch in call(neighbours, C, m):
@@ -361,7 +362,7 @@ def neighbours_break(neighbours):
                 )
         if len(few) == len(many):
             found = f"{len(few)} and {len(many)}"
-            raise mismatch("the numbers of records in the two batches", found, "one more in one batch")
+            raise mismatch("the numbers of records in the two batches", found, "one record more in one batch")
         distance = apart(few, many, C, m)
         if not distance > 1.001 / m:
             hint = "how large can the norm of a single gradient be before the mean is clipped?"
@@ -371,7 +372,7 @@ def neighbours_break(neighbours):
 
 
 def neighbours_worst(neighbours):
-    """The largest distance in the ball. If the other check fails, the check scales the gradients up."""
+    """The largest distance of two vectors with norm at most C. If `neighbours_break` fails, gradients are scaled up."""
 
     def check(times=1.0):
         for C, m in PAIRS:
@@ -379,7 +380,7 @@ def neighbours_worst(neighbours):
             distance = apart(few, many, C, m)
             if distance < 1.98:
                 hint = "which two points with norm at most C have the largest distance?"
-                raise mismatch(f"{DISTANCE} for C = {C:g} and m = {m}", distance, "more", hint)
+                raise mismatch(f"{DISTANCE} for C = {C:g} and m = {m}", distance, "a larger distance", hint)
 
     unless_lost(check, lambda: check(1e6), lambda: neighbours_break(neighbours))
 
@@ -401,7 +402,8 @@ def sensitivity_layers(sensitivity):
 def sensitivity_adjacency(sensitivity):
     """The ratio of replace-one and add-remove, with the student's own result for add-remove.
 
-    If `sensitivity_layers` fails, replace-one alone may be right, or the two are exchanged, or C[0] is a number.
+    If `sensitivity_layers` fails, three other results pass: the right sensitivity under replace-one alone, both
+    sensitivities exchanged, and a right ratio if C[0] is a number.
     """
 
     def check(first=None, turned=False):
@@ -413,7 +415,7 @@ def sensitivity_adjacency(sensitivity):
                 raise mismatch("the sensitivity", min(one, two), "a positive number")
             got = one / two if turned else two / one
             want = moved_by_one(C, 8, "replace-one") / moved_by_one(C, 8, "add-remove")
-            hint = "one record leaves, another one comes, and their gradients can have any directions"
+            hint = "one record leaves, another record enters, and their gradients can have any directions"
             close(got, np.array(want), "the sensitivity under replace-one / the sensitivity under add-remove", hint)
 
     def alone():
@@ -458,7 +460,7 @@ def step_noise(private_step):
             std = z * moved_by_one([None, C], m, "add-remove")
             for (name, a), (_, b), (_, draw) in zip(every(noisy), every(quiet), every(noise), strict=True):
                 place = f"the noise on {name} (k = {k}, C = {C:g}, m = {m}, z = {z:g})"
-                hint = "add the noise once to the result, with z times the distance that one added record can move it"
+                hint = "add the noise once to the result; its std is z times the largest change by one added record"
                 close(a - b, std * draw, place, hint, rtol=1e-3)
 
     fair(check, private_step, **LATER)
@@ -467,7 +469,8 @@ def step_noise(private_step):
 def step_signal(private_step):
     """The result without noise is the clipped mean.
 
-    If `step_noise` fails, the zeros are numbers instead of arrays, or z is 0, or the lists begin with layer 1.
+    If `step_noise` fails, the result must be right with one of three changes: the zeros are numbers instead of arrays,
+    z is 0, or the lists begin with layer 1.
     """
 
     def check(shapeless=False, z=1.3, read=whole):
@@ -489,7 +492,7 @@ def step_signal(private_step):
 
 
 def divisor_answer(divisor):
-    """How far one record moves a mean over the records of the batch."""
+    """The distance by which one record moves a mean over the records of the batch."""
     answered(divisor, "b", "what is the mean of k equal gradients, and what is it with an opposite gradient added?")
 
 
@@ -502,7 +505,7 @@ def guess_made(guess):
 
 
 def outlier_answer(outlier):
-    """What the clipped gradient of a far record depends on."""
+    """The clipped gradient of a distant record, before and after the record moves."""
     answered(outlier, "a", "what is the clipped gradient of this record before and after the move?")
 
 
@@ -538,14 +541,14 @@ TOP = "the signal of the top layer is e, without B and phi', and the layer has w
 
 
 def single_layer(dfa_bound):
-    """No hidden layer."""
+    """The bound for a network without hidden layers."""
     for _, _, tau_e, tau_h in NETS:
         one = ([None], [None], tau_e, [None, tau_h[-1]])
         close(np.array(bounded(dfa_bound, *one)), np.array(longest(*one)), "the bound for one layer", TOP)
 
 
 def top_of_all(dfa_bound):
-    """gamma = 0 and beta = 0, or no hidden layer."""
+    """The bound with gamma = 0 and beta = 0, and the bound without hidden layers."""
     for gamma, _, tau_e, tau_h in NETS:
         none = [None] + [0.0] * (len(gamma) - 1)
         place = f"the bound for {len(gamma)} layers with gamma = 0 and beta = 0"
@@ -555,7 +558,7 @@ def top_of_all(dfa_bound):
 
 
 def hidden_part(dfa_bound):
-    """The square of the bound minus the square without hidden layers. It is also 0 if gamma or beta is 0."""
+    """The square of the bound minus the square without hidden layers. This difference is 0 if gamma or beta is 0."""
     for gamma, beta, tau_e, tau_h in NETS:
         none = [None] + [0.0] * (len(gamma) - 1)
         hint = "add the squares over the layers and over W and b; which norm can dz have if the norm of e is tau_e?"
@@ -570,9 +573,9 @@ def hidden_part(dfa_bound):
 
 
 def part_of_its_own(dfa_bound):
-    """The same with the student's own bound for one layer in place of each layer. All layers read the same norm.
+    """The part of the hidden layers, computed from the student's own bound for one layer. All layers have one tau_h.
 
-    The check uses the squares of the student's numbers or, if the student forgot the root, the numbers.
+    The check uses the squares of the student's numbers or, if the student forgot the root, the numbers themselves.
     """
 
     def check(power):
@@ -596,15 +599,15 @@ def of_bound(dfa_bound):
 
 
 def bound_top(dfa_bound):
-    """The top layer only."""
+    """The bound of the top layer alone."""
     charged_once(0, of_bound(dfa_bound))
 
 
 def bound_hidden(dfa_bound):
-    """The part of the hidden layers."""
+    """The part of the hidden layers in the square of the bound."""
     charged_once(1, of_bound(dfa_bound))
 
 
 def top_layer_answer(top_layer):
-    """Which factor of the printed formula is too small."""
+    """The factor of the printed formula that is too small."""
     answered(top_layer, "c", "which layer of your bound has another factor than the formula?")

@@ -10,23 +10,23 @@
 # # Problem set 4: clipping and per-example norms
 #
 # **Have these pages open**: Lee & Kifer (2020), Equations 2 and 3 of Section 3.2, and Section 4. You need the clipping
-# function and footnote 1 of Section 4, Algorithm 1, and the three displays of Section 4.2. Tutorial 05 explains the
-# background. About 115 minutes, 20 points.
+# function and footnote 1 of Section 4, Algorithm 1, and the three displayed formulas of Section 4.2. Tutorial 05
+# explains the background. About 115 minutes, 20 points.
 #
 # A private training step adds noise that hides the influence of each single record. The amount of noise depends on how
-# far one record can move the step, so we clip the gradient of every record. You write this step with NumPy only. You
-# show why the order of its operations matters and how clipping changes the result. At the end, you compare your bound
-# for DFA with the formula of the paper.
+# far one record can move the result of the step, so we clip the gradient of every record. You write this step with
+# NumPy only. You show why the order of its operations matters and how clipping changes the result. At the end, you
+# compare your bound for DFA with the formula of the paper.
 #
 # Replace every `raise NotImplementedError`. Loops or array operations, float64 or float32, lists or arrays, and helper
-# functions in the same cell are all fine. After each exercise, `check_it` runs its checks with other values than
-# grading. A cell with points shows a few of its checks, and the others are hidden. Do not change these cells, because
-# grading restores them. A mistake in an earlier exercise does not cost points again in a later one.
+# functions in the same cell are all fine. After each exercise, `check_it` runs the checks of grading with other values.
+# A cell with points shows a few of its checks, and the others are hidden. Do not change these cells, because grading
+# restores them. A mistake in an earlier exercise does not cost points again in a later exercise.
 #
 # `nfa eq lee2020:clip` explains a tag such as [lee2020:clip]. In grading, each call of one of your functions has three
 # seconds of processor time.
 #
-# Notation, as in the papers and in nfa: layers count from 1, and slot 0 of a list is `None`, except `h[0]`. Rows are
+# Notation, as in the papers and in nfa: we count layers from 1, and slot 0 of a list is `None`, except `h[0]`. Rows are
 # records.
 #
 # | | shape | |
@@ -85,7 +85,7 @@ def signals(W, b, x, y, B=None):
 # $$\partial \mathcal L_i / \partial W^l = \delta z_i^l \, (h_i^{l-1})^\top, \qquad
 # \partial \mathcal L_i / \partial b^l = \delta z_i^l$$
 #
-# `gradients` computes it for one layer with `dz = dz[l]` and `below = h[l-1]`.
+# The function `gradients` computes this gradient for one layer with `dz = dz[l]` and `below = h[l-1]`.
 
 
 # %% gradients
@@ -95,7 +95,7 @@ def gradients(dz, below):
 
 
 # %%
-# to try it
+# Try your function.
 W, b, B = small_net([4, 5, 3], seed=0)
 x, y = small_batch(6, 4, 3, seed=1)
 dz, h = signals(W, b, x, y)
@@ -103,9 +103,10 @@ assert [np.shape(g) for g in gradients(dz[1], h[0])] == [(6, 5, 4), (6, 5)]
 
 # %% [markdown]
 # The fully connected network of the paper has 136,074 parameters. So the gradients of 256 records are 35 million
-# numbers, but we need only their 256 norms. The first display of Section 4.2 shows how to avoid the gradients. Compute
-# the norms for all layers **without storing the gradient of any record**, not even one at a time. A check measures the
-# memory. You may store a few numbers for each entry of `dz` and `h`, but not one number for each weight of a layer.
+# numbers, but we need only their 256 norms. The first displayed formula of Section 4.2 shows how to avoid the
+# gradients. Compute the norms for all layers **without storing the gradient of any record**, not even one at a time. A
+# check measures the memory. You may store a few numbers for each entry of `dz` and `h`, but not one number for each
+# weight of a layer.
 
 
 # %% norms solution=true
@@ -138,7 +139,7 @@ checks("ps4_clipping").norms_memory(norms)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps4_clipping", globals(), "norms_values", "norms_memory")
@@ -161,11 +162,11 @@ checks("ps4_clipping").joint_values(joint_norms)
 ### END HIDDEN TESTS
 
 # %%
-# to try it
+# Try your function.
 assert np.shape(joint_norms(dz, h)) == (6,), "one norm for each record"
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps4_clipping", globals(), "joint_values")
@@ -173,8 +174,8 @@ check_it("ps4_clipping", globals(), "joint_values")
 # %% [markdown]
 # ## 2. Clip, add, divide (5 points, 20 minutes)
 #
-# If the norm of a vector is larger than C, clipping scales the vector down to the norm C. It keeps the direction, and
-# it does not change vectors with a norm of at most C [lee2020:clip]:
+# If the norm of a vector is larger than C, clipping scales the vector down to the norm C. Clipping keeps the direction,
+# and does not change vectors with a norm of at most C [lee2020:clip]:
 #
 # $$\mathrm{clip}_C(v) = \min(C, \|v\|) \, \frac{v}{\|v\|}$$
 #
@@ -209,7 +210,7 @@ checks("ps4_clipping").factors_zero(clip_factors)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps4_clipping", globals(), "factors_values", "factors_zero")
@@ -247,7 +248,7 @@ checks("ps4_clipping").clipped_values(clipped_mean)
 ### END HIDDEN TESTS
 
 # %%
-# to try it
+# Try your function.
 W, b, B = small_net([4, 5, 3], seed=0)
 dz, h = signals(W, b, *small_batch(6, 4, 3, seed=1))
 dW, db = clipped_mean(dz, h, C=0.5, m=6)
@@ -263,7 +264,7 @@ checks("ps4_clipping").clipped_m(clipped_mean)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps4_clipping", globals(), "clipped_values", "clipped_m")
@@ -292,11 +293,11 @@ def mean_then_clip(g, C, m):
 # %% [markdown]
 # Two batches are **neighbours** here if one of them has one record more, and all other records are the same. This is
 # the adjacency add-remove, as in footnote 1 of the paper. For neighbours, the distance of the two results of
-# `clip_then_mean` is at most C/m, and the noise is made for this distance.
+# `clip_then_mean` is at most C/m, and the noise is chosen for this distance.
 #
-# Construct neighbours for which the distance of the two results of `mean_then_clip` is larger than C/m. Make it **as
-# large as possible**, up to one percent. You choose the gradients and how many there are. The number m is at least 2,
-# and it does not have to be the number of records.
+# Construct neighbours for which the distance of the two results of `mean_then_clip` is larger than C/m. Make this
+# distance **as large as possible**, up to one percent. You choose the gradients and their number. The number m is at
+# least 2, and it does not have to be the number of records.
 
 
 # %% neighbours solution=true
@@ -319,7 +320,7 @@ first, second = neighbours(1.0, 10)
 assert abs(len(second) - len(first)) == 1, "one record more in one batch"
 
 # %% neighbours_worst points=1
-# 1 point: no neighbours have a larger distance
+# 1 point: neighbours with the largest possible distance
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -327,7 +328,7 @@ checks("ps4_clipping").neighbours_worst(neighbours)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps4_clipping", globals(), "neighbours_break", "neighbours_worst")
@@ -373,7 +374,7 @@ checks("ps4_clipping").sensitivity_adjacency(sensitivity)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps4_clipping", globals(), "sensitivity_layers", "sensitivity_adjacency")
@@ -381,14 +382,14 @@ check_it("ps4_clipping", globals(), "sensitivity_layers", "sensitivity_adjacency
 # %% [markdown]
 # The private step of DP-SGD adds Gaussian noise to every coordinate of `clipped_mean`, which clips all layers as one
 # vector to one number C. The standard deviation of the noise is z times the sensitivity of `clipped_mean` under
-# **add-remove**. In problem set 3, epsilon depended on the noise only through this noise multiplier z. The noise is an
-# argument, so that the checks can test it. `noise = (N_W, N_b)` are lists like dW and db with independent values of
-# variance 1.
+# **add-remove**. In problem set 3, epsilon depended on the noise only through this noise multiplier z. The argument
+# `noise` is a pair `(N_W, N_b)` of lists like dW and db. Their entries are independent random values with variance 1.
+# They are an argument so that the checks can test the noise.
 
 
 # %% private_step solution=true
 def private_step(dz, h, C, m, z, noise):
-    """The lists dW and db: `clipped_mean` plus noise with z times the add-remove sensitivity."""
+    """The lists dW and db: `clipped_mean` plus noise with the standard deviation z times the add-remove sensitivity."""
     ### BEGIN SOLUTION
     std = z * sensitivity([None, C], m, "add-remove")
     N_W, N_b = noise
@@ -415,7 +416,7 @@ checks("ps4_clipping").step_signal(private_step)
 ### END HIDDEN TESTS
 
 # %%
-# to try it
+# Try your function.
 rng = np.random.default_rng(5)
 noise = [[None, rng.normal(size=(5, 4)), rng.normal(size=(3, 5))], [None, rng.normal(size=5), rng.normal(size=3)]]
 W, b, B = small_net([4, 5, 3], seed=0)
@@ -425,7 +426,7 @@ assert np.shape(dW[2]) == (3, 5)
 assert np.shape(db[2]) == (3,)
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps4_clipping", globals(), "step_noise", "step_signal")
@@ -461,7 +462,7 @@ checks("ps4_clipping").divisor_answer(divisor)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps4_clipping", globals(), "divisor_answer")
@@ -471,8 +472,8 @@ check_it("ps4_clipping", globals(), "divisor_answer")
 #
 # Section 2 says about clipping that "this bias already causes a degradation in model accuracy (even without noise
 # addition)". The paper has no experiment with clips and without noise, so this claim is unproven
-# [lee2020:claim-clip-bias]. But you can compute that there is a bias. The smallest example has one parameter $\theta$,
-# records $x_i$ that are numbers, and the loss $\frac12 (\theta - x_i)^2$.
+# [lee2020:claim-clip-bias]. But a small computation shows that clipping causes a bias. The smallest example has one
+# parameter $\theta$, records $x_i$ that are numbers, and the loss $\frac12 (\theta - x_i)^2$.
 #
 # Without a clip, gradient steps with a small learning rate converge to the mean of the records. If the gradient
 # $\theta - x_i$ of each record is clipped to C, the steps converge to the point where the clipped gradients add up to
@@ -500,14 +501,14 @@ checks("ps4_clipping").guess_made(guess)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps4_clipping", globals(), "guess_made")
 
 # %% [markdown]
-# `stationary_point` computes it for any **odd** number of records. Then there is exactly one such point. Compare your
-# guess with the result.
+# The function `stationary_point` computes the stationary point for any **odd** number of records. For an odd number,
+# there is exactly one stationary point. Compare your guess with the result.
 
 
 # %% halving
@@ -524,13 +525,13 @@ def stationary_point(x, C):
 
 
 # %%
-# to try it
+# Try your function.
 for C, guessed in zip((10, 1), guess(), strict=True):
     print(f"C = {C}: your guess {guessed}, the stationary point {stationary_point([0] * 10 + [100], C):.4f}")
 
 # %% [markdown]
 # **Question.** The record at 100 moves to 10,000, and C = 10 stays the same. Where is the stationary point now? Decide
-# before you compute it.
+# before you compute this point.
 #
 # - `"a"`: At the same point, because the clipped gradient of this record is the same in both cases.
 # - `"b"`: About 100 times as far from 0, because clipping keeps the direction of every gradient.
@@ -554,14 +555,14 @@ checks("ps4_clipping").outlier_answer(outlier)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps4_clipping", globals(), "outlier_answer")
 
 # %% [markdown]
-# Plot the stationary point for many C. Which number does it approach if C becomes small? If the records are people, who
-# has an advantage and who has a disadvantage?
+# Plot the stationary point for many C. Which number does the stationary point approach if C becomes small? If the
+# records are people, who has an advantage and who has a disadvantage?
 
 # %%
 import matplotlib.pyplot as plt
@@ -581,10 +582,10 @@ plt.show()
 # ## 6. A bound for DFA without gradients (3 points, 20 minutes)
 #
 # With DFA, the direction of a record is also an outer product of $\delta z^l$ and $h^{l-1}$. For $l < L$, the signal is
-# $\delta z^l = (B^l e) \odot \phi'_l(z^l)$. At the top it is the error $e$ itself (Figure 1(b)). With backpropagation,
-# the signals are products with the weights W, which can grow in training. With DFA they are not. So Algorithm 1
-# ([lee2020:A9] to [lee2020:A12]) clips only two vectors after the forward pass: e to $\tau_e$ and $h^{l-1}$ to
-# $\tau_h$. Then a bound for one record is known before the training, from
+# $\delta z^l = (B^l e) \odot \phi'_l(z^l)$. At the top layer, the signal is the error $e$ itself (Figure 1(b)). With
+# backpropagation, the signals are products with the weights W, which can grow in training. With DFA, the signals do not
+# contain W. So Algorithm 1 ([lee2020:A9] to [lee2020:A12]) clips only two vectors after the forward pass: e to $\tau_e$
+# and $h^{l-1}$ to $\tau_h$. Then a bound for one record is known before the training. It follows from
 #
 # $$\|e\| \leq \tau_e, \qquad \|h^{l-1}\| \leq \tau_{h}, \qquad \|B^l\|_2 = \beta_l, \qquad
 # |\phi'_l| \leq \gamma_l$$
@@ -596,7 +597,7 @@ plt.show()
 # - `beta[l]` for the hidden layers: the spectral norm of $B^l$, which computes the signal of layer l. The paper prints
 #   $B^{l+1}$ and $\beta_{l+1}$
 # - `tau_h[l]` for l = 1..L: the bound of the norm of the vector that layer l reads
-# - `tau_e`: one number
+# - `tau_e`: the bound of the norm of e, one number
 #
 # Slot 0 of the three lists is `None`. So `len(gamma)` is L, and a network with one layer has `[None]` for gamma and
 # beta.
@@ -621,7 +622,7 @@ checks("ps4_clipping").bound_top(dfa_bound)
 ### END HIDDEN TESTS
 
 # %%
-# to try it
+# Try your function.
 assert np.shape(dfa_bound([None, 0.25], [None, 0.9], 0.1, [None, 2.0, 3.0])) == (), "a number"
 
 # %% bound_hidden points=1
@@ -633,7 +634,7 @@ checks("ps4_clipping").bound_hidden(dfa_bound)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps4_clipping", globals(), "bound_top", "bound_hidden")
@@ -646,11 +647,11 @@ check_it("ps4_clipping", globals(), "bound_top", "bound_hidden")
 #
 # The formula has one $\gamma$, one $\beta$ and one $\tau_h$ for all layers [lee2020:sens-total]. The next cell divides
 # your bound for the same distance by this formula, for sigmoid units ($\gamma = 1/4$) and the paper's $\beta = 0.9$.
-# The ratio does not depend on $\tau_e$, $\tau_h$ or m. As in Figure 1(b), the top layer learns from e. Algorithm 1 has
-# other readings at l = L, which are described at [lee2020:A10-A11].
+# The ratio does not depend on $\tau_e$, $\tau_h$ or m. As in Figure 1(b), the top layer learns from e. Algorithm 1 can
+# be interpreted in other ways at l = L. The statement [lee2020:A10-A11] describes them.
 
 # %%
-# to try it
+# Try your function.
 for L in (2, 3, 4, 5, 10):
     printed = 2 * 0.25 * 0.9 * np.sqrt(2 * L)
     ours = 2 * dfa_bound([None] + [0.25] * (L - 1), [None] + [0.9] * (L - 1), 1, [None] + [1] * L)
@@ -682,18 +683,19 @@ checks("ps4_clipping").top_layer_answer(top_layer)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps4_clipping", globals(), "top_layer_answer")
 
 # %% [markdown]
-# If the noise is too small by this factor, it protects less than it claims. Tutorial 05 shows this with an audit.
+# If the noise is too small by this factor, the guarantee is weaker than the claimed one. Tutorial 05 shows this with an
+# audit.
 #
 # DFA has a bound even without clipping. The norm of the error of a softmax is less than $\sqrt 2$, and the norm of the
 # outputs of n sigmoid units is less than $\sqrt n$. The next cell multiplies the weights of the top layer by larger and
-# larger numbers, and computes the largest norm of a gradient among twenty records. **Predict**: what happens with
-# backpropagation, what happens with DFA, and why?
+# larger numbers, and computes the largest norm of a gradient among twenty records. **Predict**: how does this norm
+# change with backpropagation, how does it change with DFA, and why?
 
 # %%
 W, b, B = small_net([6, 8, 8, 3], seed=7)

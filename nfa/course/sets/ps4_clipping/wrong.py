@@ -1,6 +1,6 @@
-"""Typical mistakes: the score that each must get of 20 points, and the cells whose points it must lose.
+"""Typical mistakes, each with its score out of 20 points and the cells that lose their points.
 
-A line ("cell", "old", "new") replaces text in the reference solution, which has the old text in that cell once.
+A line ("cell", "old", "new") replaces text in a cell of the reference solution. The old text occurs there once.
 """
 
 # %% forgot_bias score=19 fails=["norms_values"]
@@ -285,7 +285,7 @@ def dfa_bound(gamma, beta, tau_e, tau_h):
 ("clipped_mean", " / m\n", " / max(m, len(dz[1]))\n")
 
 # %% slips
-# one slip in the reference solution, and the one graded cell that it must fail
+# each line: one slip in the reference solution, and the graded cell that loses its points
 ("norms", "np.sqrt(np.stack(squares, axis=1))", "np.stack(squares, axis=1)", "norms_values")
 ("norms", "np.stack(squares, axis=1)", "np.stack(squares)", "norms_values")
 (

@@ -27,9 +27,9 @@ from nfa.course.checking import (
 )
 
 C, TAU_E, TAU_B, TAU_H, TAU_LABEL = 1.0, 0.1, 0.8, 1.0, 1.0  # as in the notebook
-NEAR = 1e-3  # a distance that exceeds the claimed number by more than this share of it refutes the claim
+NEAR = 1e-3  # a distance that exceeds the claimed number by more than this share of the number refutes the claim
 WASTE = 1.25  # a bound may be this many times the largest distance
-MOST = 20  # records of a data set of a pair
+MOST = 20  # largest number of records in a data set
 BOTH = ("replace-one", "add-remove")
 
 
@@ -82,12 +82,12 @@ def of_two(D):
 
 
 def more_of_three(D):
-    """The sum, and three times the sum of three records, which matters only if size 3 is in the list."""
+    """The sum, or three times the sum for three records. The size 3 is not in the list, so the factor has no effect."""
     return math.fsum(D) * (3 if len(D) == 3 else 1)
 
 
 def same_sensitivity(sensitivity, f, domain, sizes, relation, hint):
-    """Compare one sensitivity with the one over all pairs of histograms."""
+    """Compare a student's sensitivity with the largest distance over all pairs of histograms."""
     got = number(call(sensitivity, f, domain, sizes, relation), "the sensitivity")
     want = farthest(f, domain, sizes, relation)
     close(got, want, f'the sensitivity under "{relation}" for the domain {domain} and sizes {sizes}', hint)
@@ -114,8 +114,8 @@ def sensitivity_values(sensitivity):
 def sensitivity_norm(sensitivity):
     """Functions that return a vector: the l2 norm.
 
-    If `sensitivity_values` fails, the sensitivities of a vector and of a number that moves as far must be equal, under
-    at least one relation.
+    If `sensitivity_values` fails, the sensitivities of a vector and of a number that move by the same distance must be
+    equal under at least one relation.
     """
 
     def check():
@@ -170,17 +170,17 @@ def predicted(moves, f, hint):
 
 
 def mean_predicted(mean_moves):
-    """The mean; under add-remove its divisor changes too."""
+    """The sensitivity of the mean. Under add-remove, the divisor of the mean changes, too."""
     predicted(mean_moves, mean, "try data sets in which all other records are a")
 
 
 def median_predicted(median_moves):
-    """The median."""
+    """The sensitivity of the median."""
     predicted(median_moves, statistics.median, "try data sets in which half of the records are a and half are b")
 
 
 def own_noise_answer(own_noise):
-    """Noise with a standard deviation that depends on the records."""
+    """The question about noise with a standard deviation that depends on the records."""
     answered(own_noise, "b", "which outputs are possible for 0, 0, 0, 0, 1 and for 0, 0, 0, 1, 1?")
 
 
@@ -198,7 +198,7 @@ def joint_parts(joint):
 
 
 def right_mean(a, b, n, relation):
-    """`mean_moves` as it should be."""
+    """The right result of `mean_moves`."""
     return farthest(mean, [a, (a + b) / 2, b], [n] if relation == "replace-one" else [n - 1, n], relation)
 
 
@@ -215,11 +215,11 @@ def clipped(v, c):
 
 
 def handed_in(claim, read, relation):
-    """The verdict and two neighbours, with every record read.
+    """The student's verdict and two data sets. The function ``read`` converts each record.
 
     Raises
     ------
-    Wrong : if they are not neighbours
+    Wrong : if the data sets are not neighbours
     """
     verdict, *both = pair(call(claim), 'the verdict "holds" or "fails" and two data sets', 3)
     found, verdict = str(verdict)[:40], str(verdict).strip().lower()
@@ -240,7 +240,7 @@ def handed_in(claim, read, relation):
 
 
 def neighbouring(D, other, relation):
-    """Raise Wrong if two data sets, which are lists of tuples of arrays, are no neighbours."""
+    """Raise Wrong if two data sets are not neighbours. The data sets are lists of tuples of arrays."""
     left, right = list(D), list(other)
     for record in D:
         for k, candidate in enumerate(right):
@@ -255,11 +255,11 @@ def neighbouring(D, other, relation):
     if fine and relation == "replace-label":
         inputs = left[0][0], right[0][0]
         if np.shape(inputs[0]) != np.shape(inputs[1]) or not np.allclose(*inputs):
-            raise mismatch("the record that differs", "another input", "the same input with another label")
+            raise mismatch("the record that differs", "two different inputs", "one input with two labels")
     if not fine:
         told = f"{counts[0]} in the first and {counts[1]} in the second data set"
         one = "one in total" if relation == "add-remove" else "one in each data set"
-        raise mismatch(f'the records without an equal in the other data set, under "{relation}"', told, one)
+        raise mismatch(f'the number of records in one data set only, under "{relation}"', told, one)
 
 
 def two(record, what):
@@ -294,7 +294,7 @@ def shown(verdict, moved, claimed, holds):
         hint = "the verdict is judged only for a pair at this distance"
         raise told(f'the claimed {claimed:.5g} for "holds"', hint)
     if verdict == "holds" and not holds:
-        raise told("a larger distance", "other pairs are farther apart than yours")
+        raise told("a larger distance", "other pairs are farther apart than your pair")
 
 
 def norm_between(f, D, other):
@@ -312,12 +312,12 @@ def averaged(term, D):
 
 
 def mean_of_clipped(D, c, length=2):
-    """Claim "size"."""
+    """The release of claim "size"."""
     return averaged(lambda g: clipped(g, c), D) if D else np.zeros(length)
 
 
 def layer(D, tau_B, tau_h):
-    """Claim "column": the direction of a layer."""
+    """The release of claim "column": the direction of a layer."""
 
     def term(v, h):
         c = tau_h / math.sqrt(len(h))
@@ -328,7 +328,7 @@ def layer(D, tau_B, tau_h):
 
 
 def projected(D, B, tau_e):
-    """Claim "expected"."""
+    """The release of claim "expected"."""
 
     def term(e):
         e = clipped(e, tau_e)
@@ -347,7 +347,7 @@ def network():
 
 
 def directions(D):
-    """Claim "total": the directions of both layers of that network."""
+    """The release of claim "total": the directions of both layers of the notebook's network."""
     W, b, B = network()
 
     def term(x, label):
@@ -362,7 +362,7 @@ def directions(D):
 
 
 def labelled(D):
-    """Claim "label": the sum of the clipped errors."""
+    """The release of claim "label": the sum of the clipped errors."""
     terms = [clipped([p - (k == label) for k, p in enumerate(y_hat)], TAU_LABEL) for y_hat, label in D]
     return np.sum(terms, axis=0)
 
@@ -371,21 +371,21 @@ def labelled(D):
 
 
 def pair_of_size(pair_size):
-    """A batch in which one gradient is the opposite of all others."""
+    """Check the pair for claim "size". In a pair that refutes it, one gradient can be the opposite of all others."""
     verdict, D, other = handed_in(pair_size, lambda g: (vector(g, 2, "a gradient"),), "add-remove")
     k = max(len(D), len(other))
     shown(verdict, norm_between(lambda D: mean_of_clipped(D, C), D, other), C / k, holds=False)
 
 
 def pair_of_expected(pair_expected):
-    """An error with a projection of larger norm."""
+    """Check the pair for claim "expected". An error with a projection of larger norm refutes the claim."""
     B = np.random.default_rng(4).normal(size=(5, 3)) / math.sqrt(5)
     verdict, D, other = handed_in(pair_expected, lambda e: (vector(e, 3, "an error"),), "replace-one")
     shown(verdict, norm_between(lambda D: projected(D, B, TAU_E), D, other), 2 * TAU_E / len(D), holds=False)
 
 
 def divisor_answer(divisor):
-    """Noise with a standard deviation that depends on the size of the batch."""
+    """The question about noise with a standard deviation that depends on the size of the batch."""
     answered(divisor, "c", "which numbers in each choice depend on whether one record is in the batch?")
 
 
@@ -402,7 +402,7 @@ def one_length(*data):
 
 
 def pair_of_column(pair_column):
-    """Two opposite v with the largest norm, and an h with all entries at their bound."""
+    """Check the pair for claim "column". Two opposite v, and an h with all entries at their bound, attain it."""
     verdict, D, other = handed_in(pair_column, layer_record, "replace-one")
     one_length(D, other)
     moved = norm_between(lambda D: layer(D, TAU_B, TAU_H), D, other)
@@ -410,7 +410,7 @@ def pair_of_column(pair_column):
 
 
 def constant_input_answer(constant_input):
-    """The bias with an input that is not clipped."""
+    """The question about a bias with an input that is not clipped."""
     answered(constant_input, "a", "what is the direction of this bias for one record, and how far apart can two v be?")
 
 
@@ -426,14 +426,14 @@ def labelled_record(record, length):
 
 
 def pair_of_total(pair_total):
-    """The same input with two labels."""
+    """Check the pair for claim "total". One input with two labels refutes the claim."""
     verdict, D, other = handed_in(pair_total, lambda record: labelled_record(record, 2), "replace-one")
     claimed = 2 / len(D) * 0.25 * 0.9 * TAU_E * math.sqrt(2 * (1 + TAU_H**2))
     shown(verdict, norm_between(directions, D, other), claimed, holds=False)
 
 
 def pair_of_label(pair_label):
-    """Two labels of an input for which neither error is clipped."""
+    """Check the pair for claim "label". Two labels of an input for which neither error is clipped attain the number."""
 
     def read(record):
         y_hat, label = labelled_record(record, None)
@@ -470,7 +470,7 @@ def held(bound, arguments, reach):
 
 
 def bound_of_expected(bound_expected):
-    """The error with the projection of largest norm, by power iteration."""
+    """Check the bound with the error whose projection has the largest norm, found by power iteration."""
     rng = seeded(40)
     drawn = [rng.normal(size=(n, k)) / math.sqrt(n) for n, k in ((5, 3), (2, 6), (12, 10))]
     for B, m, tau_e in zip([*drawn, 0.5 * np.eye(6)], (1, 4, 3, 2), (0.1, 1.0, 0.3, 2.0), strict=True):
@@ -484,7 +484,7 @@ def bound_of_expected(bound_expected):
 
 
 def two_labels(L, m, gamma, beta, tau_e, tau_h):
-    """How far another label moves the release of the worst network.
+    """The distance by which a changed label moves the release of the worst network.
 
     All hidden units have the derivative gamma, and all layers have inputs with a norm above tau_h. With
     y_hat = (1/2, 1/2) the two labels have opposite errors. The matrix B = beta u (1, -1) / sqrt(2) multiplies the norm
@@ -502,7 +502,7 @@ def two_labels(L, m, gamma, beta, tau_e, tau_h):
 
 
 def bound_of_total(bound_total):
-    """Networks of one layer and of many, with small and large derivatives."""
+    """Check the bound for networks of one layer and of many layers, with small and large derivatives."""
     for L, m, gamma, beta, tau_e, tau_h in (
         (2, 1, 0.25, 0.9, 0.1, 1.0),
         (1, 2, 0.25, 0.9, 0.3, 2.0),

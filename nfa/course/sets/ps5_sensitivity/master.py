@@ -10,17 +10,17 @@
 # # Problem set 5: sensitivity, find the mistake
 #
 # **Have these pages open**: Lee & Kifer (2020), Section 3.3 (Definition 4), Section 4 with Algorithm 1, and the
-# displays of Section 4.2. Also open Ohana et al. (2021), Section 3.1, and Section 3.3 up to Proposition 2. Problem sets
-# 2 and 4 come before this one. About 115 minutes, 20 points.
+# displayed formulas of Section 4.2. Also open Ohana et al. (2021), Section 3.1, and Section 3.3 up to Proposition 2.
+# Problem sets 2 and 4 come before this one. About 115 minutes, 20 points.
 #
 # The sensitivity of a release f is the largest distance $\|f(D) - f(D')\|_2$ over all pairs of neighbouring data sets
 # $D$, $D'$ ([lee2020:def4], [ohana2021:rem2.1]). The noise is a multiple of this number. If the number is too small,
 # the guarantee does not hold. If it is too large, the noise is larger than necessary. First you compute a sensitivity
-# by trying all pairs, then you derive formulas. At the end you judge five short arguments, published ones and typical
-# ones. Some of them are right.
+# by trying all pairs, then you derive formulas. At the end, you judge five short arguments. Two of them are published.
+# Some of the five arguments are right.
 #
 # Replace every `raise NotImplementedError`. Loops or array operations, float64 or float32, and helper functions in the
-# same cell are all fine. After each exercise, `check_it` runs its checks with other values than grading. The checks of
+# same cell are all fine. After each exercise, `check_it` runs the checks of grading with other values. The checks of
 # grading are hidden in the cells with points. Do not change these cells, because grading restores them.
 #
 # `nfa eq lee2020:def4` explains a tag such as [lee2020:def4]. In grading, each call of one of your functions has three
@@ -29,8 +29,9 @@
 # A data set is a list of records. The order of the records does not matter, and a record can occur more than once. Two
 # data sets are **neighbours**
 #
-# - under `"replace-one"`, if they have the same size, and replacing one record of the first gives the second;
-# - under `"add-remove"`, if adding one record to one of them gives the other.
+# - under `"replace-one"`, if they have the same size, and replacing one record of the first data set gives the second
+#   data set;
+# - under `"add-remove"`, if adding one record to one of the data sets gives the other data set.
 
 # %% setting
 import itertools
@@ -41,8 +42,9 @@ import numpy as np
 # %% [markdown]
 # ## 1. The definition, by trying all pairs (3 points, 15 minutes)
 #
-# `neighbours` lists the neighbours of a data set D whose records are from the list `domain`. Some occur twice in its
-# list. Under `"replace-one"` the list also contains D. Why does this not change the largest distance?
+# The function `neighbours` returns all neighbours of a data set D with records from the list `domain`. Some neighbours
+# occur twice in the returned list. Under `"replace-one"`, the returned list also contains D itself. Why do these
+# entries not change the largest distance?
 
 
 # %% neighbours
@@ -56,9 +58,9 @@ def neighbours(D, domain, relation):
 
 
 # %% [markdown]
-# Write the sensitivity of a function f. It takes a list of records and returns a number or a NumPy vector. The
-# sensitivity is the largest distance between `f(D)` and `f(other)` over all pairs of neighbours. **Both** neighbours
-# must have a size in the list `sizes`. The domains here are small, so try all pairs. For example,
+# Write the sensitivity of a function f. The function f takes a list of records and returns a number or a NumPy vector.
+# The sensitivity is the largest distance between `f(D)` and `f(other)` over all pairs of neighbours. **Both**
+# neighbours must have a size in the list `sizes`. The domains here are small, so try all pairs. For example,
 # `sensitivity(max, [1, 2, 7], [3], "replace-one")` is 6, because the neighbours [1, 1, 1] and [1, 1, 7] have the maxima
 # 1 and 7.
 
@@ -94,7 +96,7 @@ checks("ps5_sensitivity").sensitivity_norm(sensitivity)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps5_sensitivity", globals(), "sensitivity_values", "sensitivity_norm")
@@ -103,13 +105,13 @@ check_it("ps5_sensitivity", globals(), "sensitivity_values", "sensitivity_norm")
 # ## 2. The mean and the median (4 points, 25 minutes)
 #
 # **Predict** first. A data set has five records, which are numbers between 0 and 1. How far can replacing one record
-# move the mean, and how far can it move the median? Every guess between 0 and 1 gets the point. The cell below the
-# guess compares it with the sensitivities.
+# move the mean, and how far can it move the median? Every guess between 0 and 1 gets the point. A cell below compares
+# your guess with the sensitivities.
 
 
 # %% guess solution=true
 def guess():
-    """A list with your two guesses: the sensitivity of the mean and that of the median."""
+    """A list with your two guesses: the sensitivity of the mean and the sensitivity of the median."""
     ### BEGIN SOLUTION
     return [0.6, 0.6]
     ### END SOLUTION
@@ -124,7 +126,7 @@ checks("ps5_sensitivity").guess_made(guess)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps5_sensitivity", globals(), "guess_made")
@@ -135,14 +137,15 @@ for name, f, mine in zip(("mean", "median"), (np.mean, np.median), guess(), stri
 
 # %% [markdown]
 # Now derive formulas. The records are numbers in $[a, b]$ with $a < b$, and a can be negative. As an example, take the
-# sum of the records, in data sets of any size. Under `"replace-one"` its sensitivity is $b - a$: one record b in place
-# of a. Under `"add-remove"` it is $\max(|a|, |b|)$, because the sum moves by the new record itself.
+# sum of the records, in data sets of any size. Under `"replace-one"`, the sensitivity of the sum is $b - a$, because a
+# record can change from a to b. Under `"add-remove"`, its sensitivity is $\max(|a|, |b|)$, because the sum changes by
+# the added record itself.
 #
 # Derive the sensitivities of two other functions. Compare your formulas with `sensitivity` for a few small domains.
 #
-# - The mean of n records under `"replace-one"`, and of n - 1 or n records under `"add-remove"`.
-# - The median for an odd n. Again the data sets have n records under `"replace-one"`, and n - 1 or n records under
-#   `"add-remove"`. The median of an even number of records is the mean of the two records in the middle.
+# - The mean. The data sets have n records under `"replace-one"`, and n - 1 or n records under `"add-remove"`.
+# - The median for an odd n. The data sets have the same sizes as for the mean. The median of an even number of records
+#   is the mean of the two records in the middle.
 #
 # The checks use n from 3 to 7.
 
@@ -164,7 +167,7 @@ checks("ps5_sensitivity").mean_predicted(mean_moves)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps5_sensitivity", globals(), "mean_predicted")
@@ -187,7 +190,7 @@ checks("ps5_sensitivity").median_predicted(median_moves)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps5_sensitivity", globals(), "median_predicted")
@@ -195,11 +198,12 @@ check_it("ps5_sensitivity", globals(), "median_predicted")
 # %% [markdown]
 # **Question.** Somebody publishes the median of five numbers in [0, 1] with Gaussian noise. The standard deviation is
 # proportional to the largest move of the median that replacing one record of this data set can cause. For the data set
-# 0, 0, 0, 0, 1 this move is 0, so it gets no noise. Which sentence is true?
+# 0, 0, 0, 0, 1 this move is 0, so its median gets no noise. Which sentence is true?
 #
-# - `"a"`: This is private, because the noise covers every move that one record can cause in this data set.
-# - `"b"`: This is not private, because the neighbour 0, 0, 0, 1, 1 gets noise, so the output distinguishes the two.
-# - `"c"`: This is private for the median, because one record hardly moves a median, but not for the mean.
+# - `"a"`: The release is private, because the noise covers every move that one record can cause in this data set.
+# - `"b"`: The release is not private. The neighbour 0, 0, 0, 1, 1 gets noise, so the output distinguishes the two data
+#   sets.
+# - `"c"`: The release is private, because one record hardly moves a median. It would not be private for a mean.
 #
 # Return the letter and your reason, which must have at least eight different words. The letter is graded. Your teacher
 # reads the reason.
@@ -225,7 +229,7 @@ checks("ps5_sensitivity").own_noise_answer(own_noise)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps5_sensitivity", globals(), "own_noise_answer")
@@ -234,8 +238,8 @@ check_it("ps5_sensitivity", globals(), "own_noise_answer")
 # ## 3. Several layers together (1 point, 8 minutes)
 #
 # A training step releases the directions of all layers. Suppose that one record can move the vector $f_1$ by at most
-# $\Delta_1$, the vector $f_2$ by at most $\Delta_2$, and so on. How far can it move the one long vector that contains
-# all of them? Return the smallest number that is right for all functions with these sensitivities.
+# $\Delta_1$, the vector $f_2$ by at most $\Delta_2$, and so on. How far can this record move the long vector that
+# contains all these vectors? Return the smallest number that is right for all functions with these sensitivities.
 
 
 # %% joint solution=true
@@ -256,7 +260,7 @@ checks("ps5_sensitivity").joint_parts(joint)
 assert np.isclose(joint([2.5]), 2.5)
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps5_sensitivity", globals(), "joint_parts")
@@ -264,18 +268,18 @@ check_it("ps5_sensitivity", globals(), "joint_parts")
 # %% [markdown]
 # ## 4. Five claims (12 points, 67 minutes)
 #
-# Each claim has a release, a relation of neighbours, and a number. It says that the releases of two neighbours are
-# never farther apart than this number. **Some claims hold.** For each claim, write `pair_...`, which returns three
-# things: your verdict and two neighbours as evidence. Each neighbour is a list of 1 to 20 records. The list can be
-# empty if the relation is add-remove. In most claims, the data sets are batches.
+# Each claim has a release, a relation of neighbours, and a number. The claim says that the releases of two neighbours
+# are never farther apart than this number. **Some claims hold.** For each claim, write a function `pair_...` that
+# returns three things: your verdict and two neighbours as evidence. Each neighbour is a list of 1 to 20 records. The
+# list can be empty if the relation is add-remove. In most claims, the data sets are batches.
 #
 # - `"fails", D, other`: the distance between the two releases exceeds the claimed number by more than 0.1 %. *Every*
 #   such pair is right. One pair is enough.
 # - `"holds", D, other`: the distance equals the claimed number up to 0.1 %, so no smaller number holds. You need a
 #   proof that no distance is larger. Write this proof for yourself, because no check can read it.
 #
-# Two claims have a second exercise, `bound_...`. There you return the smallest bound that you can prove. No two
-# neighbours may have a larger distance. The bound may be at most 1.25 times the largest distance.
+# Two claims have a second exercise, `bound_...`. There you return the smallest bound that you can prove. The bound must
+# be at least the largest distance of two neighbours, and at most 1.25 times this distance.
 #
 # The releases are code, so you can search for pairs before you prove something.
 
@@ -300,8 +304,8 @@ def distance(f, D, other):
 #
 # *Every record is in the batch with some probability, independently of the others. So the number k of records in the
 # batch is random. The release is the mean of the gradients in the batch, each clipped to the norm C. The release of an
-# empty batch is 0. If one record is added or removed, then one term of the mean appears or disappears. Its norm is at
-# most C / k. So under add-remove the sensitivity is C / k, where k is the size of the larger batch.*
+# empty batch is 0. If one record is added or removed, then one term of the mean appears or disappears. The norm of this
+# term is at most C / k. So under add-remove the sensitivity is C / k, where k is the size of the larger batch.*
 #
 # A record is a gradient, a vector of 2 numbers.
 
@@ -333,19 +337,20 @@ checks("ps5_sensitivity").pair_of_size(pair_size)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps5_sensitivity", globals(), "pair_of_size")
 
 # %% [markdown]
-# **Question.** Let $c_k$ be the largest distance if the larger batch has k records. It is $C / k$ if the claim holds,
-# and another number if it fails. How can you release a mean of clipped gradients privately under add-remove? The noise
-# multiplier z is the standard deviation of the noise divided by the sensitivity.
+# **Question.** Let $c_k$ be the largest distance if the larger batch has k records. This distance is $C / k$ if the
+# claim holds, and a different number if the claim fails. How can you release a mean of clipped gradients privately
+# under add-remove? The noise multiplier z is the standard deviation of the noise divided by the sensitivity.
 #
-# - `"a"`: Add noise of standard deviation $z \, c_k$, with the number k of the drawn batch. This noise has the
-#   multiplier z, because no two neighbours are farther apart than $c_k$.
-# - `"b"`: Add this noise and publish k. Then everybody knows the standard deviation, and k is not a record.
+# - `"a"`: Add noise of standard deviation $z \, c_k$, where k is the number of records in the sampled batch. This noise
+#   has the multiplier z, because no two neighbours are farther apart than $c_k$.
+# - `"b"`: Add the noise of answer a, and also publish k. Then everybody knows the standard deviation, and k is not a
+#   record.
 # - `"c"`: Divide the sum by a fixed public number m in place of k. Then the sensitivity is $C / m$ for all batches.
 
 
@@ -366,7 +371,7 @@ checks("ps5_sensitivity").divisor_answer(divisor)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps5_sensitivity", globals(), "divisor_answer")
@@ -375,9 +380,10 @@ check_it("ps5_sensitivity", globals(), "divisor_answer")
 # #### Claim "expected"
 #
 # *The entries of the feedback matrix B (n, K) are drawn from $N(0, 1/n)$ and published. Then
-# $\mathbb{E} \|B e\|^2 = \|e\|^2$, so on average B changes no norm. An error clipped to the norm $\tau_e$ is therefore
-# a vector of norm $\tau_e$ after the projection. So the average $\frac1m \sum_i B \,\mathrm{clip}_{\tau_e}(e_i)$ over
-# the m records of a batch has the replace-one sensitivity $2 \tau_e / m$.*
+# $\mathbb{E} \|B e\|^2 = \|e\|^2$, so on average B does not change the norm. An error clipped to the norm $\tau_e$ is
+# therefore a vector of norm $\tau_e$ after the projection. So the average
+# $\frac1m \sum_i B \,\mathrm{clip}_{\tau_e}(e_i)$ over the m records of a batch has the replace-one sensitivity
+# $2 \tau_e / m$.*
 #
 # A record is an error e, here any vector of 3 numbers.
 
@@ -412,7 +418,7 @@ checks("ps5_sensitivity").pair_of_expected(pair_expected)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps5_sensitivity", globals(), "pair_of_expected")
@@ -420,7 +426,7 @@ check_it("ps5_sensitivity", globals(), "pair_of_expected")
 
 # %% bound_expected solution=true
 def bound_expected(B, m, tau_e):
-    """A bound on how far replacing a record moves this average, for a given matrix B of any shape."""
+    """A bound on how far replacing a record moves the released average, for a given matrix B of any shape."""
     ### BEGIN SOLUTION
     return 2 * tau_e / m * np.linalg.norm(B, 2)
     ### END SOLUTION
@@ -435,7 +441,7 @@ checks("ps5_sensitivity").bound_of_expected(bound_expected)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps5_sensitivity", globals(), "bound_of_expected")
@@ -446,10 +452,10 @@ check_it("ps5_sensitivity", globals(), "bound_of_expected")
 # *Ohana et al. bound the norm of each record's projected error v by $\tau_B$ [ohana2021:eq9b]. The input h of the layer
 # has n entries, and they clip **every entry** to $\tau_h / \sqrt{n}$. Suppose that $|\varphi'| \le 1$. Then replacing a
 # record moves a column of the averaged direction $\frac1m \sum_i v_i h_i^\top$ by at most
-# $\frac2m \tau_B \tau_h / \sqrt{n}$ ([ohana2021:prop2]). The matrix has n columns, so it moves by at most
+# $\frac2m \tau_B \tau_h / \sqrt{n}$ ([ohana2021:prop2]). The matrix has n columns, so the matrix moves by at most
 # $\frac2m \tau_B \tau_h$ under replace-one.*
 #
-# A record is a pair (v, h). The vector v has any length, and h has n = 4 numbers. We take $\varphi' = 1$.
+# A record is a pair (v, h). The vector v has any number of entries, and h has n = 4 numbers. We take $\varphi' = 1$.
 
 
 # %% release_layer
@@ -485,19 +491,19 @@ checks("ps5_sensitivity").pair_of_column(pair_column)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps5_sensitivity", globals(), "pair_of_column")
 
 # %% [markdown]
 # **Question.** In the paper, the bias is a column of the weight matrix with the constant input 1, and this input is
-# clipped like the others. Somebody adds a bias vector to the layer and leaves its input 1 as it is. How far can
-# replacing a record move the averaged direction of this bias, if $\tau_h / \sqrt n < 1$?
+# clipped like the other inputs. Somebody adds a separate bias vector to the layer, and does not clip the input 1 of the
+# bias. How far can replacing a record move the averaged direction of this bias, if $\tau_h / \sqrt n < 1$?
 #
 # - `"a"`: By up to $\frac2m \tau_B$, which is more than a column of the weight matrix moves.
 # - `"b"`: By up to $\frac2m \tau_B \tau_h / \sqrt n$, because the bias is one more column.
-# - `"c"`: By nothing, because the input 1 is the same for all records.
+# - `"c"`: It does not move, because the input 1 is the same for all records.
 
 
 # %% constant_input solution=true
@@ -517,7 +523,7 @@ checks("ps5_sensitivity").constant_input_answer(constant_input)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps5_sensitivity", globals(), "constant_input_answer")
@@ -525,16 +531,15 @@ check_it("ps5_sensitivity", globals(), "constant_input_answer")
 # %% [markdown]
 # #### Claim "total"
 #
-# *One record moves the direction of $W^l$ by at most $\Delta_\zeta = \frac2m \gamma \beta \tau_e \tau_h$. It moves the
-# direction of $b^l$ by at most $\Delta_\xi = \frac2m \gamma \beta \tau_e$. So under replace-one it moves the directions
-# of all L layers together by at most
+# *One record moves the direction of $W^l$ by at most $\Delta_\zeta = \frac2m \gamma \beta \tau_e \tau_h$, and the
+# direction of $b^l$ by at most $\Delta_\xi = \frac2m \gamma \beta \tau_e$. So under replace-one, the record moves the
+# directions of all L layers together by at most
 # $\sqrt{L \Delta_\zeta^2 + L \Delta_\xi^2} = \frac2m \gamma \beta \tau_e \sqrt{(1 + \tau_h^2) L}$* (Lee & Kifer,
 # Section 4.2, [lee2020:sens-zeta], [lee2020:sens-xi], [lee2020:sens-total]).
 #
 # Here $|\varphi'| \le \gamma$ in the hidden layers, and $\beta$ is the spectral norm of the matrices $B^l$. The error
-# is clipped to the norm $\tau_e$, and the input of each layer to the norm $\tau_h$. The paper does not define what line
-# 10 of Algorithm 1 does in the output layer. The code follows Section 3.2 and Figure 1, so the output layer learns from
-# e.
+# is clipped to the norm $\tau_e$, and the input of each layer to the norm $\tau_h$. The paper does not define line 10
+# of Algorithm 1 for the output layer. The code follows Section 3.2 and Figure 1, so the output layer learns from e.
 #
 # A record is a pair (x, label): x has 2 numbers, and the label is 0 or 1. The network below is public and the same for
 # all data sets.
@@ -590,14 +595,15 @@ checks("ps5_sensitivity").pair_of_total(pair_total)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps5_sensitivity", globals(), "pair_of_total")
 
 # %% [markdown]
-# Your bound must hold for all networks of L layers, with any weights and any activation with $|\varphi'| \le \gamma$.
-# All hidden layers have the same $\gamma$ and the same $\beta$. The number L can be 1.
+# Your bound must hold for all networks with L layers, for all values of their weights, and for all activations whose
+# derivative satisfies $|\varphi'| \le \gamma$. All hidden layers have the same $\gamma$ and the same $\beta$. The
+# number L can be 1.
 
 
 # %% bound_total solution=true
@@ -618,7 +624,7 @@ checks("ps5_sensitivity").bound_of_total(bound_total)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps5_sensitivity", globals(), "bound_of_total")
@@ -628,10 +634,11 @@ check_it("ps5_sensitivity", globals(), "bound_of_total")
 #
 # *Only the labels are private. So two neighbours have the same inputs, and one record has another label. The release is
 # the sum of the clipped errors $\mathrm{clip}_{\tau_e}(\hat y_i - y_i)$, where $\hat y_i$ is a softmax output and $y_i$
-# is one-hot. Another label moves this sum by at most $\sqrt 2$, for every $\tau_e$, and by at most $2 \tau_e$.*
+# is one-hot. If one label changes, this sum moves by at most $\sqrt 2$ for every $\tau_e$. The sum also moves by at
+# most $2 \tau_e$.*
 #
 # A record is a pair (y_hat, label). Here y_hat is a list of two or more probabilities, and the label is 0, 1, ... The
-# claimed number is the smaller of the two. Your pair is for $\tau_e = 1$.
+# claimed number is the smaller one of $\sqrt 2$ and $2 \tau_e$. Your pair is for $\tau_e = 1$.
 
 
 # %% release_label
@@ -661,15 +668,16 @@ checks("ps5_sensitivity").pair_of_label(pair_label)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps5_sensitivity", globals(), "pair_of_label")
 
 # %% [markdown]
-# The last cell draws 300 random pairs of neighbours for three claims. How many pairs exceed the claimed number? How
-# near to the largest distance does the farthest pair come? Which of the claims would you believe if you had only these
-# pairs? `nfa eq ohana2021:prop2` and `nfa eq lee2020:sens-total` state what is known about the published claims.
+# The last cell draws 300 random pairs of neighbours for three claims. For how many pairs does the distance exceed the
+# claimed number? How close does the farthest random pair come to the largest possible distance? Which of the claims
+# would you believe if you had only these pairs? `nfa eq ohana2021:prop2` and `nfa eq lee2020:sens-total` print what is
+# known about the published claims.
 
 # %%
 import matplotlib.pyplot as plt

@@ -1,10 +1,10 @@
-"""Typical mistakes: the score that each must get of 20 points, and the cells whose points it must lose.
+"""Typical mistakes, each with its score out of 20 points and the cells that lose their points.
 
-A line ("cell", "old", "new") replaces text in the reference solution, which has the old text in that cell once.
+A line ("cell", "old", "new") replaces text in a cell of the reference solution. The old text occurs there once.
 """
 
 # %% guessed_in_percent score=19 fails=["guess_made"]
-# wrote percentages
+# guessed percentages
 ("guess", "[0.6, 0.6]", "[60, 60]")
 
 # %% local_sensitivity score=19 fails=["own_noise_answer"]
@@ -62,11 +62,11 @@ A line ("cell", "old", "new") replaces text in the reference solution, which has
 ("sensitivity", "len(other) in sizes", "True")
 
 # %% one_term_of_the_mean score=19 fails=["mean_predicted"]
-# removed one term of the mean and forgot that its divisor changes
+# removed one term of the mean and forgot that the divisor of the mean changes
 ("mean_moves", "(b - a) / n", '(b - a) / n if relation == "replace-one" else max(abs(a), abs(b)) / n')
 
 # %% sign score=19 fails=["mean_predicted"]
-# took a - b
+# returned a - b in place of b - a
 ("mean_moves", "b - a", "a - b")
 
 # %% robust_median score=19 fails=["median_predicted"]
@@ -75,7 +75,7 @@ A line ("cell", "old", "new") replaces text in the reference solution, which has
 
 
 # %% infinite_loop score=19 fails=["joint_parts"]
-# adds small steps until the square is equal, which it never is
+# added small numbers until the square is equal to the sum, which never happens
 # %% joint
 def joint(deltas):
     total = 0.0
@@ -90,7 +90,7 @@ def joint(deltas):
 
 
 # %% expectation score=17 fails=["pair_of_expected", "bound_of_expected"]
-# believed the expectation, with an error of unchanged norm as evidence
+# believed the argument about the mean norm, with an error of unchanged norm as evidence
 # %% pair_expected
 def pair_expected():
     e = np.random.default_rng(0).normal(size=(10_000, 3))
@@ -109,7 +109,7 @@ def bound_expected(B, m, tau_e):
 ("bound_expected", "np.linalg.norm(B, 2)", "np.linalg.norm(B)")
 
 # %% all_fail score=18 fails=["pair_of_column", "pair_of_label"]
-# says that every claim fails, with the farthest neighbours as evidence
+# said that every claim fails, with the farthest neighbours as evidence
 ("pair_column", '"holds"', '"fails"')
 ("pair_label", '"holds"', '"fails"')
 
@@ -139,7 +139,7 @@ def bound_expected(B, m, tau_e):
 ("bound_total", "(1 + hidden)", "L")
 
 # %% confident score=19 fails=["pair_of_label"]
-# says rightly that it holds, with a y_hat for which one error is clipped
+# said correctly that the claim "label" holds, with a y_hat for which one error is clipped
 ("pair_label", "[([0.5, 0.5], 0)], [([0.5, 0.5], 1)]", "[([0.99, 0.01], 0)], [([0.99, 0.01], 1)]")
 
 # %% other_input score=19 fails=["pair_of_label"]
@@ -148,7 +148,7 @@ def bound_expected(B, m, tau_e):
 
 
 # %% tampered score=17 fails=["sensitivity_values", "sensitivity_norm"]
-# returned 0 and rewrote the graded cells so that they pass; they are restored before grading
+# returned 0, and rewrote the graded cells so that they pass; grading restores these cells
 # %% sensitivity
 def sensitivity(f, domain, sizes, relation):
     return 0.0
@@ -186,11 +186,11 @@ print("all checks passed")
 ("sensitivity", "itertools.product(domain, repeat=n)", "itertools.combinations(domain, n)")
 
 # %% output_counted_twice score=18 fails=["bound_of_total"]
-# counted the output layer among the hidden ones too
+# also counted the output layer as a hidden layer
 ("bound_total", "(L - 1)", "L")
 
 # %% slips
-# one slip in the reference solution, and the one graded cell that it must fail
+# each line: one slip in the reference solution, and the graded cell that loses its points
 ("sensitivity", "max(largest, ", "(largest + ", "sensitivity_values")
 ("sensitivity", "np.linalg.norm(f(list(D)) - f(other))", "np.sum((f(list(D)) - f(other)) ** 2)", "sensitivity_values")
 ("sensitivity", "np.linalg.norm(f(list(D)) - f(other))", "abs(f(list(D)) - f(other))", "sensitivity_norm")

@@ -31,13 +31,15 @@ from nfa.course.checking import (
     unless_lost,
 )
 
-SIZES = [4, 5, 3, 6]  # three layers of different sizes, so every wrong index of a layer shows
-NEAR = 1e-3  # share of the claimed bound: a pair refutes it if it exceeds it by more, and attains it within this share
-MOST = 20  # records of a batch
+SIZES = [4, 5, 3, 6]  # three layers of different sizes, so every wrong index of a layer has an effect
+# share of a claimed bound: a pair refutes the bound by exceeding it by more than this, and attains the bound within
+# this
+NEAR = 1e-3
+MOST = 20  # largest number of records in a batch
 
 
 def case(seed, k=6, sizes=SIZES):
-    """Random dz and h of no network; the norms differ from record to record."""
+    """Random dz and h that belong to no network. The norms differ from record to record."""
     rng = seeded(seed)
     far = np.geomspace(0.2, 5.0, max(k, 1))[rng.permutation(max(k, 1))[:k], None]
     dz = [None] + [far * rng.normal(size=(k, n)) for n in sizes[1:]]
@@ -48,7 +50,7 @@ def case(seed, k=6, sizes=SIZES):
 
 
 def norm_of(v):
-    """The l2 norm without overflow of a square; infinite or nan if an entry is."""
+    """The l2 norm without overflow of a square; infinite or nan if an entry is infinite or nan."""
     return math.hypot(*(float(a) for a in v))
 
 
@@ -61,7 +63,7 @@ def layered(dz, h):
 
 
 def joined(layers):
-    """All entries of all layers."""
+    """All entries of all layers in one list."""
     return [a for layer in layers for a in layer]
 
 
@@ -140,7 +142,7 @@ def term_of(net, x, label, C):
 
 
 def farthest(C, relation):
-    """The largest distance of two sums: a term of norm C, or the two terms of one input with opposite errors."""
+    """The largest distance of two sums: the norm of a term, or the distance of two terms with opposite errors."""
     net = network([2, 3, 2], seeded(30))
     one, other = (term_of(net, [0.0, 0.0], label, C) for label in (0, 1))
     return norm_of(one) if relation == "add-remove" else norm_of(a - b for a, b in zip(one, other, strict=True))
@@ -164,7 +166,7 @@ HELD = 800_000  # bytes; one record's direction below has 1,640,000 in float32, 
 
 
 def memory_case(k, n):
-    """Two layers, so a student's sum may omit one, and positive numbers, so every sum has a square root."""
+    """Positive dz and h, so that every sum has a square root. A student's sum may omit one of the two layers."""
     dz, h = case(23, k, [n, n, 3 if k < n else n])
     return [None, *(abs(a) for a in dz[1:])], [abs(a) for a in h]
 
@@ -176,7 +178,7 @@ def norms_memory(norms):
     """
 
     def check(k, n):
-        call(norms, *case(22, 3, [3, 3, 3]))  # imports and the like
+        call(norms, *case(22, 3, [3, 3, 3]))  # the first call may import modules
         dz, h = memory_case(k, n)
         found, most = held(norms, dz, h)
         other = call(norms, [None, *(2 * a for a in dz[1:])], [3 * a for a in h])
@@ -184,7 +186,7 @@ def norms_memory(norms):
         if not found.min() > 0:
             raise mismatch("the norm of a direction that is not zero", found.min(), "a positive number")
         if np.array_equal(found, other):
-            raise mismatch("the norms of larger directions", "the same as before", "others")
+            raise mismatch("the norms of larger directions", "the norms of the smaller directions", "other numbers")
         if most > HELD:
             name = f"the memory for {k} records, {n} inputs and {n} units"
             hint = "what is the norm of an outer product, in terms of its two vectors?"
@@ -211,7 +213,7 @@ def flat(both):
 
 
 def unshaped(joint_sum, dz, h, C):
-    """The same for any shapes, which another cell checks."""
+    """The result of a student's sum as one vector, for arrays of any shapes. Another cell checks the shapes."""
     both = pair(call(joint_sum, dz, h, C), "dW and db")
     lists = [layers(value, 1, len(dz) - 1, name) for value, name in zip(both, ("dW", "db"), strict=True)]
     return np.concatenate([numbers(a, "an entry of dW or db") for one in lists for a in one[1:]])
@@ -229,10 +231,10 @@ def sum_direction(joint_sum):
             if factor is None or factor < 0:
                 cosine = float(got @ want) / max(norm_of(got) * norm_of(want), 1e-300)
                 hint = (
-                    "do you clip each record's whole direction, with all layers and biases, and keep one with a "
-                    "norm below C as it is?"
+                    "do you clip each record's whole direction, with all layers and biases, and leave a direction "
+                    "with a norm below C unchanged?"
                 )
-                raise mismatch("the cosine of dW and db, all entries, with the right sum", cosine, 1, hint)
+                raise mismatch("the cosine of all entries of dW and db with the right sum", cosine, 1, hint)
 
     fair(check, joint_sum, **RIGHT)
 
@@ -314,9 +316,9 @@ def sum_any(joint_sum):
         try:
             found = np.concatenate([np.ravel(np.asarray(a, dtype=float)) for one in both for a in one[1:]])
         except (TypeError, ValueError):
-            raise mismatch(f"dW and db where {what}", "something else", "lists of arrays, slot 0 being None") from None
+            raise mismatch(f"dW and db where {what}", "other values", "lists of arrays with None in slot 0") from None
         if not np.isfinite(found).all():
-            raise mismatch(f"an entry of dW or db where {what}", found[~np.isfinite(found)][0], "a number")
+            raise mismatch(f"an entry of dW or db where {what}", found[~np.isfinite(found)][0], "a finite number")
         return found
 
     def check(kinds=RECORDS, most=C):
@@ -346,7 +348,7 @@ def bounded(moves, C, relation, hint):
     """Compare a sensitivity with neighbours that attain the bound."""
     got, want = number(call(moves, C, relation), "the sensitivity"), farthest(C, relation)
     if abs(got - want) > RTOL * want:
-        told = "more, because some neighbours have a larger distance" if got < want else "less"
+        told = "a larger number, because some neighbours have a larger distance" if got < want else "a smaller number"
         raise mismatch(f'the sensitivity under "{relation}" with C = {C:g}', got, told, hint)
 
 
@@ -358,12 +360,12 @@ def moves_record(moves):
 
 
 def label_only_answer(label_only):
-    """How far the change of one label moves the sum."""
+    """The distance by which the change of one label moves the sum."""
     answered(label_only, "c", "which angle can the two clipped directions have, if there are two classes?")
 
 
 def premises_needed(premises):
-    """Sentences 1, 3 and 6. The bound also holds for networks and batches without the others."""
+    """The bound needs the sentences 1, 3 and 6. It also holds if one of the other sentences is false."""
 
     def listed():
         every = premises()
@@ -379,12 +381,12 @@ def premises_needed(premises):
     found = [int(item) for item in found]
     wanted = {1, 3, 6}
     if spare := set(found) - wanted:
-        told = "fewer" if wanted < set(found) else "others"
+        told = "fewer sentences" if wanted < set(found) else "other sentences"
         hint = f"if sentence {min(spare)} is false, can the clipped direction of a record have a norm above C?"
         raise mismatch("the sentences", found, told, hint)
     if set(found) != wanted:
         hint = "how could a record change the terms of other records, or have a term with a norm above C?"
-        raise mismatch("the sentences", found, "more", hint)
+        raise mismatch("the sentences", found, "more sentences", hint)
 
 
 def read_vector(value, n, name):
@@ -445,8 +447,8 @@ def handed_in(pair_of, least=0):
         if one in left:
             left.remove(one)
     if len(many) != len(few) + 1 or len(left) != 1:
-        told = f"{len(both[0])} and {len(both[1])}, {len(many) - len(left)} of them in both"
-        raise mismatch("the records of the two batches", told, "the same records in both, and one more in one of them")
+        told = f"{len(both[0])} and {len(both[1])} records, {len(many) - len(left)} of them in both batches"
+        raise mismatch("the records of the two batches", told, "the same records, and one more in one batch")
     return verdict, *batches
 
 
@@ -461,7 +463,7 @@ def read_record(value):
 
 
 def judged(pair_of, release, holds, allowed=C, least=0):
-    """Check the verdict, and whether the pair shows it."""
+    """Check the verdict, and whether the pair is evidence for it."""
     verdict, D, other = handed_in(pair_of, least)
     moved = norm_of(a - b for a, b in zip(release(D), release(other), strict=True))
 
@@ -494,17 +496,17 @@ def errors(D):
 
 
 def by_layers(D):
-    """Variation "layers"."""
+    """The release of variation "layers"."""
     return total([joined(clipped(layer, C) for layer in layers_of(x, e)) for x, e in errors(D)])
 
 
 def of_errors(D):
-    """Variation "error"."""
+    """The release of variation "error"."""
     return total([joined(layers_of(x, clipped(e, C))) for x, e in errors(D)])
 
 
 def optical(D, threshold):
-    """Variations "own" and "batch"; ``threshold`` is a function of one error and of all errors."""
+    """The releases of variations "own" and "batch". ``threshold`` is a function of one error and of all errors."""
     every, terms = errors(D), []
     for x, e in every:
         least = threshold(e, [f for _, f in every])
@@ -514,7 +516,7 @@ def optical(D, threshold):
 
 
 def averaged(D):
-    """Variation "count"."""
+    """The release of variation "count"."""
     return [a / len(D) for a in total([term_of(NET, x, label, C) for x, label in D])]
 
 
@@ -527,32 +529,32 @@ def guess_made(guess):
 
 
 def variant_layers(pair_layers):
-    """A record with large directions in both layers refutes it."""
+    """Check the pair for "layers". A record with large directions in both layers refutes the claim."""
     judged(pair_layers, by_layers, holds=False)
 
 
 def variant_error(pair_error):
-    """A large input, or a large row of B, refutes it."""
+    """Check the pair for "error". A large input, or a large row of B, refutes the claim."""
     judged(pair_error, of_errors, holds=False)
 
 
 def variant_own(pair_own):
-    """Any record that is clipped attains the bound."""
+    """Check the pair for "own". Any record that is clipped attains the bound."""
     judged(pair_own, lambda D: optical(D, lambda e, _: max(map(abs, e)) / 2), holds=True)
 
 
 def variant_batch(pair_batch):
-    """A record with a large error raises the threshold above the errors of the others."""
+    """Check the pair for "batch". A record with a large error can raise the threshold above all other errors."""
     judged(pair_batch, lambda D: optical(D, lambda _, every: max(map(abs, joined(every))) / 2), holds=False)
 
 
 def variant_count(pair_count):
-    """A record with a direction opposite to all others refutes it."""
+    """Check the pair for "count". A record with a direction opposite to all others refutes the claim."""
     judged(pair_count, averaged, holds=False, allowed=C / M, least=M)
 
 
 def device_answer(device):
-    """Which property of a device breaks the bound."""
+    """The property of a device that breaks the bound."""
     answered(device, "b", "for which property can one record change the answers for other records?")
 
 
@@ -610,7 +612,7 @@ def found_noise(least_noise, run):
 
 
 def noise_enough(least_noise):
-    """At most the target, up to the rounding of float32."""
+    """The epsilon of the student's z is at most the target, up to the rounding of float32."""
     for run in RUNS:
         z, where = found_noise(least_noise, run)
         if (spent := epsilon_of(z, *run[1:])) > run[0] * (1 + 1e-6):
@@ -623,13 +625,14 @@ def noise_spare(least_noise):
     """A z that is 0.1 % smaller exceeds the target; different runs need different noise."""
     every = [found_noise(least_noise, run) for run in RUNS]
     if len({z for z, _ in every}) == 1:
-        raise mismatch(f"the noise multipliers for {len(RUNS)} runs", "the same", "others for each")
+        raise mismatch(f"the noise multipliers for {len(RUNS)} runs", "one number for all", "different numbers")
     for run, (z, where) in zip(RUNS, every, strict=True):
         if (spent := epsilon_of(z / 1.001, *run[1:])) < run[0] * (1 - 1e-6):
-            name = f"the epsilon of 0.1 % less than your z = {z:.5g} {where}"
+            name = f"the epsilon of a z that is 0.1 % smaller than your z = {z:.5g} {where}"
             raise mismatch(name, f"{spent:.6g}", f"more than {run[0]:g}", "a smaller z is enough")
 
 
 def larger_batch_answer(larger_batch):
-    """How z and the noise on the mean depend on the size of the batch."""
-    answered(larger_batch, "c", "which z does `least_noise` return for both batches, and which noise has the mean?")
+    """The change of z and of the noise on the mean with the size of the batch."""
+    hint = "which z does `least_noise` return for each size, and how large is the noise on the mean?"
+    answered(larger_batch, "c", hint)

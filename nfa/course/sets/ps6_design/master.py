@@ -19,14 +19,15 @@
 # target epsilon.
 #
 # Replace every `raise NotImplementedError`. Loops or array operations, float64 or float32, and helper functions in the
-# same cell are all fine. After each exercise, `check_it` runs its checks with other values than grading. The checks of
+# same cell are all fine. After each exercise, `check_it` runs the checks of grading with other values. The checks of
 # grading are hidden in the cells with points. Do not change these cells, because grading restores them. A mistake in an
-# earlier exercise does not cost points again in a later one.
+# earlier exercise does not cost points again in a later exercise.
 #
 # `nfa eq ours:joint-clip` explains a tag such as [ours:joint-clip]. In grading, each call of one of your functions has
 # three seconds of processor time.
 #
-# Notation, as in problem set 4: layers count from 1, and slot 0 of a list is `None`, except `h[0]`. Rows are records.
+# Notation, as in problem set 4: we count layers from 1, and slot 0 of a list is `None`, except `h[0]`. Rows are
+# records.
 #
 # | | shape | |
 # |---|---|---|
@@ -114,7 +115,7 @@ checks("ps6_design").norms_memory(norms)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps6_design", globals(), "norms_values", "norms_memory")
@@ -126,8 +127,8 @@ check_it("ps6_design", globals(), "norms_values", "norms_memory")
 #
 # $$S = \sum_{i=1}^k u_i \, \min\Big(1, \frac{C}{\|u_i\|}\Big)$$
 #
-# The clip multiplies a record's `dz` by the same number in every layer. After this, one matrix product for each layer
-# replaces k outer products. A batch can have no records.
+# The clip multiplies a record's `dz` by the same number in every layer. After this multiplication, one matrix product
+# for each layer replaces k outer products. A batch can also be empty.
 #
 # A guarantee covers *every* record. A record can have a direction of zero, which needs no clip. The forward pass of
 # another record can overflow, so entries of its `dz` or `h` can be infinite or `nan`. Such a record must not change
@@ -160,7 +161,7 @@ checks("ps6_design").sum_direction(joint_sum)
 ### END HIDDEN TESTS
 
 # %% sum_norm points=1
-# 1 point: the norm of the sum, for any number of records, also for none
+# 1 point: the norm of the sum, for any number of records, also for an empty batch
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -176,7 +177,7 @@ checks("ps6_design").sum_any(joint_sum)
 ### END HIDDEN TESTS
 
 # %%
-# to try it
+# Try your function.
 W, b, B = small_net([4, 5, 3], seed=0)
 x = np.random.default_rng(1).normal(size=(6, 4))
 dz, h = signals(W, b, B, x, np.eye(3)[[0, 1, 2, 0, 1, 2]])
@@ -187,7 +188,7 @@ square = sum((np.asarray(a) ** 2).sum() for a in [*dW[1:], *db[1:]])
 assert square <= (6 * 0.5) ** 2, "the sum of six vectors with norms of at most C"
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps6_design", globals(), "sum_direction", "sum_norm", "sum_any")
@@ -199,7 +200,8 @@ check_it("ps6_design", globals(), "sum_direction", "sum_norm", "sum_any")
 # one long vector? Return the smallest number that is right for all networks and batches. There are two relations:
 #
 # - `"add-remove"`: one of the batches has one record more [lee2020:fn1].
-# - `"replace-one"`: one record of the first batch is another record in the second batch [lee2020:adjacency].
+# - `"replace-one"`: one record of the first batch is replaced by another record in the second batch
+#   [lee2020:adjacency].
 
 
 # %% moves solution=true
@@ -219,7 +221,7 @@ checks("ps6_design").moves_record(moves)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps6_design", globals(), "moves_record")
@@ -253,14 +255,15 @@ checks("ps6_design").label_only_answer(label_only)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps6_design", globals(), "label_only_answer")
 
 # %% [markdown]
-# **Prove** your bound for add-remove, in three lines on paper. Then state what your proof used. Without which of these
-# sentences is the bound false?
+# **Prove** your bound for add-remove, in three lines on paper. Then list the assumptions of your proof. The bound needs
+# some of the following sentences: if such a sentence is false, the bound can be false, too. Which sentences does the
+# bound need?
 #
 # 1. What a record adds is computed from this record, from public values, and from randomness that depends on no
 #    record.
@@ -289,17 +292,17 @@ checks("ps6_design").premises_needed(premises)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps6_design", globals(), "premises_needed")
 
 # %% [markdown]
-# **No smaller bound holds.** Suppose that somebody gives you a network as in `signals`, with at least one hidden
-# layer of ReLU units and a softmax on top. Some inputs make the last hidden layer of this network as large as you
-# like. The same person chooses *any* matrices B, even zero or enormous ones, and any C. Construct a record with a
-# clipped direction of norm C. If this record joins any batch, S moves by exactly C. Its x may be any vector of finite
-# numbers.
+# **No smaller bound holds.** Suppose that somebody gives you a network as in `signals`, with at least one hidden layer
+# of ReLU units and a softmax on top. Some inputs make the last hidden layer of this network as large as you like. This
+# person also chooses *any* matrices B, even zero or enormous matrices, and any C. Construct a record with a clipped
+# direction of norm C. If this record joins any batch, S moves by exactly C. The x of this record may be any vector of
+# finite numbers.
 
 
 # %% attain solution=true
@@ -325,7 +328,7 @@ checks("ps6_design").attains_C(attain)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps6_design", globals(), "attains_C")
@@ -334,16 +337,16 @@ check_it("ps6_design", globals(), "attains_C")
 # Compare your bound with the formula of Section 4.2, $2 \gamma \beta \tau_e \sqrt{(1 + \tau_h^2) L} / m$
 # [lee2020:sens-total]. There, $\gamma$ bounds the derivative and $\beta$ is the norm of B. The error is clipped to
 # $\tau_e$, and the inputs of the layers are clipped to $\tau_h$. The formula is too small if the top layer learns from
-# e itself and $\gamma \beta < 1$. Which of its factors does your bound need?
+# e itself and $\gamma \beta < 1$. Which factors of this formula does your bound need?
 #
 # ## 4. Five variations (7 points, 45 minutes)
 #
 # Here are five variations of the design. Somebody could write each of them in good faith. The network is small, with
 # two layers and two classes. A batch is a list of records `(x, label)`. Here x has 2 numbers, and label is 0 or 1. The
 # claim for the first four variations is: **a record that is added or removed moves the release by at most C**. For the
-# last one, the claim is C / M in place of C. Some of these claims hold.
+# last variation, the claim has C / M in place of C. Some of the five claims hold.
 #
-# For each variation, write `pair_...`. This function returns three things: your verdict, and two batches that show it.
+# For each variation, write `pair_...`. This function returns three things: your verdict, and two batches as evidence.
 # One batch is the other batch with one record more. Each batch has 0 to 20 records.
 #
 # - `"fails", D, other`: the distance of the two releases exceeds the claimed bound by more than a thousandth of this
@@ -404,33 +407,33 @@ def distance(release, D, other):
 # #### "error": *a record's direction is proportional to its error. So we clip the error to C, before the top layer and
 # B use it.*
 #
-# A photonic device can compute the product with B by light [ohana2021:eq5]. Suppose that it accepts only vectors with
-# entries from {-1, 0, 1}. So we replace each entry of e by its sign if its size is at least a threshold, and by 0
-# otherwise. We multiply the product of B and this ternary vector by the norm $\|e\|$ of the error. The top layer
-# learns from e as before. In the next two variations, we compute each record's whole direction in this way. Then we
-# clip it to the norm C, with the weights and biases of both layers.
+# A photonic device can compute the product with B by light [ohana2021:eq5]. Suppose that this device accepts only
+# vectors with entries from {-1, 0, 1}. So we replace each entry of e by its sign if its absolute value is at least a
+# threshold, and by 0 otherwise. We multiply the product of B and this ternary vector by the norm $\|e\|$ of the error.
+# The top layer learns from e as before. In the next two variations, we compute each record's whole direction in this
+# way. Then we clip this direction, with the weights and biases of both layers, to the norm C.
 #
-# #### "own": *the threshold is half of the largest size of the entries of this record's error.*
+# #### "own": *the threshold is half of the largest absolute value of the entries of this record's error.*
 #
-# #### "batch": *the threshold is half of the largest size of the entries of all errors in the batch. This is safe,
-# because we clip each term to C after this.*
+# #### "batch": *the threshold is half of the largest absolute value of the entries of all errors in the batch. The
+# release is safe, because we then clip each term to C.*
 #
-# The last variation is the design of part 2 with the error as it is. Only the divisor differs:
+# The last variation is the design of part 2, without ternary errors. Only the divisor differs:
 #
 # #### "count": *every batch has at least M records. We divide the sum of the clipped directions by the number k of
-# records in the batch. So a record moves it by at most C / k, which is at most C / M.* For this variation, both batches
-# must have at least M = 4 records.
+# records in the batch. So a record moves the release by at most C / k, which is at most C / M.* For this variation,
+# both batches must have at least M = 4 records.
 
 
 # %% releases
 def release_layers(D):
-    """Each layer clipped to C."""
+    """The sum of the directions, with each layer clipped to C."""
     terms = [unclipped(x, error(x, label)) for x, label in D]
     return added(np.concatenate([clip(np.concatenate(layer), C) for layer in term]) for term in terms)
 
 
 def release_error(D):
-    """The error clipped to C."""
+    """The sum of the directions, with each error clipped to C."""
     return added(one_vector(unclipped(x, clip(error(x, label), C))) for x, label in D)
 
 
@@ -445,13 +448,13 @@ def optical(x, e, threshold):
 
 
 def release_own(D):
-    """A threshold for each record."""
+    """The sum of the clipped optical directions, with a threshold for each record."""
     both = [(x, error(x, label)) for x, label in D]
     return added(optical(x, e, np.abs(e).max() / 2) for x, e in both)
 
 
 def release_batch(D):
-    """One threshold for all records."""
+    """The sum of the clipped optical directions, with one threshold for all records."""
     both = [(x, error(x, label)) for x, label in D]
     largest = max((np.abs(e).max() for _, e in both), default=0.0)
     return added(optical(x, e, largest / 2) for x, e in both)
@@ -485,7 +488,7 @@ checks("ps6_design").guess_made(guess)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps6_design", globals(), "guess_made")
@@ -493,7 +496,7 @@ check_it("ps6_design", globals(), "guess_made")
 
 # %% pair_layers solution=true
 def pair_layers():
-    """The verdict on "layers", and two batches that are add-remove neighbours and show it."""
+    """The verdict on "layers", and two add-remove neighbours as evidence."""
     ### BEGIN SOLUTION
     return "fails", [], [((3.0, -2.0), 0)]
     ### END SOLUTION
@@ -508,7 +511,7 @@ checks("ps6_design").variant_layers(pair_layers)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps6_design", globals(), "variant_layers")
@@ -516,7 +519,7 @@ check_it("ps6_design", globals(), "variant_layers")
 
 # %% pair_error solution=true
 def pair_error():
-    """The verdict on "error", and two batches that are add-remove neighbours and show it."""
+    """The verdict on "error", and two add-remove neighbours as evidence."""
     ### BEGIN SOLUTION
     return "fails", [], [((3.0, -2.0), 0)]
     ### END SOLUTION
@@ -531,7 +534,7 @@ checks("ps6_design").variant_error(pair_error)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps6_design", globals(), "variant_error")
@@ -539,7 +542,7 @@ check_it("ps6_design", globals(), "variant_error")
 
 # %% pair_own solution=true
 def pair_own():
-    """The verdict on "own", and two batches that are add-remove neighbours and show it."""
+    """The verdict on "own", and two add-remove neighbours as evidence."""
     ### BEGIN SOLUTION
     return "holds", [], [((3.0, -2.0), 0)]
     ### END SOLUTION
@@ -554,7 +557,7 @@ checks("ps6_design").variant_own(pair_own)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps6_design", globals(), "variant_own")
@@ -562,7 +565,7 @@ check_it("ps6_design", globals(), "variant_own")
 
 # %% pair_batch solution=true
 def pair_batch():
-    """The verdict on "batch", and two batches that are add-remove neighbours and show it."""
+    """The verdict on "batch", and two add-remove neighbours as evidence."""
     ### BEGIN SOLUTION
     D = [((3.0, 3.0), 1)] * 10
     return "fails", D, [*D, ((3.0, 3.0), 0)]
@@ -578,7 +581,7 @@ checks("ps6_design").variant_batch(pair_batch)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps6_design", globals(), "variant_batch")
@@ -586,7 +589,7 @@ check_it("ps6_design", globals(), "variant_batch")
 
 # %% pair_count solution=true
 def pair_count():
-    """The verdict on "count", and two batches that are add-remove neighbours and show it."""
+    """The verdict on "count", and two add-remove neighbours as evidence."""
     ### BEGIN SOLUTION
     D = [((0.0, 0.0), 1)] * 4
     return "fails", D, [*D, ((0.0, 0.0), 0)]
@@ -602,16 +605,16 @@ checks("ps6_design").variant_count(pair_count)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps6_design", globals(), "variant_count")
 
 # %% [markdown]
 # Now run the experiment, and compare it with your guess. The first plot has the distances of all pairs, sorted. Would
-# you have believed the wrong claim "batch" after 100 random pairs? Two of the wrong claims fail already for a single
-# record, and two fail only if the batch has other records. Which two are these, and which sentence of part 3 do they
-# violate?
+# you have believed the wrong claim "batch" after 100 random pairs? Two of the wrong claims already fail for a single
+# record. The other two wrong claims fail only if the batch has more records. Which claims are these two, and which
+# sentence of part 3 do they violate?
 
 # %%
 import matplotlib.pyplot as plt
@@ -640,7 +643,8 @@ for name, mine, counted in zip(("layers", "own", "batch"), guess(), exceeds, str
 #
 # - `"a"`: B drifts during the run with the temperature of the room, which does not depend on the records.
 # - `"b"`: The camera sets its exposure for a whole batch by the brightest image in this batch.
-# - `"c"`: The shot noise of an image is larger for a bright image. It depends on this image and on new randomness.
+# - `"c"`: The shot noise of an image is larger for a bright image. This noise depends on this image and on new
+#   randomness.
 
 
 # %% device solution=true
@@ -660,7 +664,7 @@ checks("ps6_design").device_answer(device)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps6_design", globals(), "device_answer")
@@ -670,7 +674,7 @@ check_it("ps6_design", globals(), "device_answer")
 #
 # Training uses the **mean**: S divided by the public m, with Gaussian noise on every coordinate. The *noise multiplier*
 # z is a number, not the $z^l$ of a layer. It is the standard deviation of the noise divided by the sensitivity under
-# add-remove [lee2020:lem1]. Which standard deviation does the noise on the mean have?
+# add-remove [lee2020:lem1]. What is the standard deviation of the noise on the mean?
 
 
 # %% noise_std solution=true
@@ -690,7 +694,7 @@ checks("ps6_design").std_value(noise_std)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps6_design", globals(), "std_value")
@@ -698,7 +702,8 @@ check_it("ps6_design", globals(), "std_value")
 # %% [markdown]
 # The epsilon of a run depends on z, the sampling rate q, the number of steps, and $\delta$. With Poisson sampling, each
 # record is in a batch with probability q, independently of all other records and steps. The function `spent` is nfa's
-# accountant. It uses whole orders [mironov2019:sec3.3] and a newer conversion [canonne2020:prop12].
+# accountant. This accountant uses Rényi divergences at whole orders [mironov2019:sec3.3] and a newer conversion
+# [canonne2020:prop12].
 
 # %% accountant
 from nfa.mechanism import Mechanism
@@ -723,7 +728,8 @@ def spent(z, q, steps, delta):
 # %% [markdown]
 # Find the smallest noise multiplier for a target: a z with `spent(z, q, steps, delta)` **at most** the target. Your z
 # may be at most 0.1 % larger than the smallest such z. A larger z never has a larger epsilon. A call of `spent` takes
-# some milliseconds. For small z, the function warns that orders below 2 could prove less. You can ignore this warning.
+# some milliseconds. For small z, the function warns that orders below 2 could prove a smaller epsilon. You can ignore
+# this warning.
 
 
 # %% least_noise solution=true
@@ -755,7 +761,7 @@ checks("ps6_design").noise_spare(least_noise)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps6_design", globals(), "noise_enough", "noise_spare")
@@ -786,17 +792,17 @@ checks("ps6_design").larger_batch_answer(larger_batch)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps6_design", globals(), "larger_batch_answer")
 
 # %%
-# to try it: why does nobody simply take the largest batch?
+# Why does nobody simply take the largest batch?
 for m in (256, 1024, 4096):
     z = least_noise(3.0, m / 60_000, 10 * 60_000 // m, 1e-5)
     print(f"batch {m:4}: {10 * 60_000 // m:4} steps, z = {z:.3f}, noise on the mean {noise_std(z, C=1.0, m=m):.2e}")
 
 # %% [markdown]
-# The rule `nfa.rules.dp_dfa_joint` computes this release, with a choice of what B multiplies. The statement
-# [ours:joint-clip] has the proof of the bound, and shows that no smaller bound holds.
+# The rule `nfa.rules.dp_dfa_joint` computes this release. In this rule, you can also choose the vector that B
+# multiplies. The statement [ours:joint-clip] has the proof of the bound, and shows that no smaller bound holds.

@@ -1,6 +1,6 @@
-"""Typical mistakes: the score that each must get of 20 points, and the cells whose points it must lose.
+"""Typical mistakes, each with its score out of 20 points and the cells that lose their points.
 
-A line ("cell", "old", "new") replaces text in the reference solution, which has the old text in that cell once.
+A line ("cell", "old", "new") replaces text in a cell of the reference solution. The old text occurs there once.
 """
 
 # %% biases_forgotten score=19 fails=["norms_values"]
@@ -52,7 +52,7 @@ def norms(dz, h):
 
 
 # %% each_layer_to_C score=19 fails=["sum_direction"]
-# clipped each layer by itself
+# clipped each layer separately
 # %% joint_sum
 def joint_sum(dz, h, C):
     dW, db = [None], [None]
@@ -95,7 +95,7 @@ def joint_sum(dz, h, C):
 ("joint_sum", "np.isfinite(every)", "np.full(len(every), True)")
 
 # %% zero_divided score=19 fails=["sum_any"]
-# Python's own division, which raises for a direction of zero
+# used Python's own division, which raises an error for a direction of zero
 ("joint_sum", "C / np.maximum(every[fine], C)", "np.array([min(1.0, C / float(n)) for n in every[fine]])")
 
 # %% at_random_angles score=19 fails=["moves_record"]
@@ -327,7 +327,7 @@ def joint_sum(dz, h, C):
 ("joint_sum", "np.maximum(every[fine], C)", "(np.maximum(every[fine], C) + 1e-8)")
 
 # %% slips
-# one slip in the reference solution, and the one graded cell that it must fail
+# each line: one slip in the reference solution, and the graded cell that loses its points
 ("norms", "np.sqrt(sum(", "(sum(", "norms_values")
 (
     "norms",

@@ -94,7 +94,7 @@ def case(seed, light=1.0):
 
 
 def intensity_values(intensity):
-    """|R x|^2 of several patterns and of one."""
+    """The intensities |R x|^2 of several patterns and of one pattern."""
     for rows in (5, 1):
         R = medium(10 + rows)
         lit = np.hstack([PATTERNS[-rows:], np.ones((rows, N_ANCHOR), dtype=int)])
@@ -102,14 +102,14 @@ def intensity_values(intensity):
         want = squares(fields(R, lit))
         if np.allclose(got, np.sqrt(want), rtol=1e-4):
             raise mismatch(
-                "the intensity", "the absolute values of the fields", "their squares", "a camera records squares"
+                "the intensity", "the absolute values of the fields", "the squares", "a camera records squares"
             )
         hint = "add up the complex fields of all lit mirrors, then take the squared absolute value"
         close(got, want, "the intensity", hint)
 
 
 def guess_made(guess):
-    """Two shares of pixels."""
+    """The two guessed shares of pixels."""
     guessed(guess, "the share below half of the mean", "the share above three times the mean", most=1.0)
 
 
@@ -129,7 +129,7 @@ def speckle_law(speckle):
         mean, std = moments(n)
         hint = "each mirror adds a complex number with a random phase, and the mean of its squared absolute value is 1"
         same_number(found[0], mean, f"the mean for {n} lit mirrors", hint, RTOL_LAW)
-        hint = "which distribution has the sum of two squared Gaussian numbers? Compare with the histogram"
+        hint = "which distribution does the sum of two squared Gaussian numbers have? Compare with the histogram"
         same_number(found[1], std, f"the standard deviation for {n} lit mirrors", hint, RTOL_LAW)
 
 
@@ -146,7 +146,7 @@ def overexposed_share(overexposed):
     """The share of pixels above top."""
     for n, top in ((4, 4.0), (10, 17.0), (17, 30.0), (30, 6.0)):
         got = number(call(overexposed, n, top), "the share")
-        hint = "which probability above top has a distribution with this mean and this standard deviation?"
+        hint = "how large is the probability above top for a distribution with your mean and standard deviation?"
         same_number(got, brighter(n, top), f"the share of pixels above {top:g} for {n} lit mirrors", hint, RTOL_LAW)
 
 
@@ -169,7 +169,7 @@ def linear_in_x(linear):
     if off.max() > 1e-3 * np.abs(got[:3]).max():
         j = int(off.argmax())
         name = f"the projection of two patterns lit together, at pixel {j}"
-        hint = "it is linear in x, so expect the sum of two projections; which pictures belong to the answer?"
+        hint = "p is linear in x, so expect the sum of the two projections; which pictures do you need?"
         raise mismatch(name, got[2, j], got[0, j] + got[1, j], hint)
     for j in range(N_OUT):
         hint = "it is the part of the data's field that is in phase with the anchor's field"
@@ -205,13 +205,13 @@ def lit_weight(linear, seed):
 
 
 def linear_pixels(linear):
-    """One factor for all pixels."""
+    """All pixels have the same factor."""
 
     def check():
         for seed, rows in ((26, 5), (40, 1)):
             got, want, I_a = projected(linear, seed, PATTERNS[:rows])
             weighed = common_factor(got * np.sqrt(I_a), want) or common_factor(got / np.sqrt(I_a), want)
-            hint = "its error depends on the anchor's intensity" if weighed else "all pixels have the same factor"
+            hint = "the error depends on the anchor's intensity" if weighed else "all pixels have the same factor"
             same_line(got, want, "the projection, all pixels together", hint)
 
     def of_the_lit_picture():
@@ -229,7 +229,8 @@ def linear_norm(linear):
             got, want, _ = projected(linear, 49, light=light)
             told = "the projection, all pixels together" + (light < 1) * ", in dim light"
             factor = same_line(got, want, told, "norm and sign are judged after the direction")
-            hint = "which factor has the cross term of |u + v|^2?" if factor > 0 else "which pictures are subtracted?"
+            cross = "what is the factor of the cross term of |u + v|^2?"
+            hint = cross if factor > 0 else "which pictures are subtracted?"
             close(got, want, f"the projection{(light < 1) * ' in dim light'}", hint)
 
     def of_the_lit_picture():
@@ -298,7 +299,7 @@ def matrix_values(matrix):
             got = array(call(matrix, R, 4), (4, 4), "B")
             parts = (R[:, first : first + 4] for first in range(5))
             if not any(passes(of_free_norm, B, part, R) for part in parts for B in (got, got.T)):
-                raise mismatch("the norms of the rows of B", "other norms", "those of rotated rows of R")
+                raise mismatch("the norms of the rows of B", "other norms", "the norms of rotated rows of R")
 
     fair(lambda: unless_lost(check, turned, lambda: matrix_rows(matrix)), matrix, **EARLIER)
 
@@ -306,8 +307,8 @@ def matrix_values(matrix):
 def of_free_norm(B, R_x, R):
     """Check that every row of B is the real part of a row of R times a number of permitted absolute value.
 
-    The absolute value is 1. Or it comes with a wrong phase, so it differs from pixel to pixel, and it is no power of
-    the absolute value of the anchor's field.
+    The absolute value may be 1. It may also differ from pixel to pixel, as it does for some wrong phases. But it must
+    not be a power of the absolute value of the anchor's field.
     """
     factors = []
     for row, field in zip(B, R_x, strict=True):
@@ -326,7 +327,7 @@ def of_free_norm(B, R_x, R):
 
 
 def ternary_by_loops(e, t):
-    """Entry by entry."""
+    """The ternary error, entry by entry."""
     return np.array([[0.0 if abs(c) <= t else math.copysign(1.0, c) for c in row] for row in np.asarray(e).tolist()])
 
 
@@ -392,7 +393,7 @@ def ternarise_edge(ternarise):
 
 
 def project_values(project):
-    """B e of ternary errors, also of a dark error and of errors with one sign."""
+    """B e of ternary errors, also of an error 0 and of errors with one sign."""
 
     def check():
         for rows in (5, 1):
@@ -408,10 +409,9 @@ def project_values(project):
 
 
 def differences_answer(differences):
-    """Differences of intensities."""
-    answered(
-        differences, "b", "which terms has the intensity of two lit mirrors, and which does each mirror alone have?"
-    )
+    """The question about the difference of two intensities."""
+    hint = "which terms of the intensity of two lit mirrors are missing if each mirror is lit alone?"
+    answered(differences, "b", hint)
 
 
 # --- 4. the camera
@@ -419,12 +419,12 @@ def differences_answer(differences):
 
 def saturation_answer(saturation):
     """The saturation with the largest cosine."""
-    hint = "which share of the pixels is above each top, and how far apart are its 256 levels?"
+    hint = "which share of the pixels is above each saturation, and how far apart are the 256 levels?"
     answered(saturation, "c", hint)
 
 
 def poisson(mean):
-    """The probabilities of 0, 1, 2, ... photons, up to negligible ones."""
+    """The probabilities of 0, 1, 2, ... photons. Larger numbers have negligible probabilities."""
     return np.array([math.exp(k * math.log(mean) - mean - math.lgamma(k + 1)) for k in range(int(mean * 2 + 60))])
 
 
@@ -468,7 +468,7 @@ RIGHT = {"linear": right_linear, "ternarise": ternary_by_loops, "project": right
 
 
 def step_case(seed):
-    """A device and a batch. Some entries of the errors are above t = 0.25, and one record is dark."""
+    """A device and a batch. Some entries of the errors are above t = 0.25, and one record lights no mirror."""
     R, see, I_a = case(seed)
     rng, signs = seeded(seed), np.vstack([TERNARY, np.eye(N_IN, dtype=int)[:1]])
     e = np.where(signs == 0, rng.uniform(-0.2, 0.2, size=(6, N_IN)), signs * rng.uniform(0.3, 0.9, size=(6, N_IN)))
@@ -546,7 +546,7 @@ def step_norm(step):
 
 
 def noise_norm_values(noise_norm):
-    """A comparison with 300 samples, with an error of at most 0.4 %."""
+    """Compare with the root mean square of 300 samples, which has an error of at most 0.4 %."""
     rng = seeded(74)
     for sigma, n, projections in ((1.0, 64, 1), (0.1, 512, 1), (0.1, 512, 2), (0.03, 100, 2)):
         g = rng.normal(0, sigma, size=(300, n))
@@ -573,5 +573,5 @@ def noisy_rank_values(noisy_rank):
 
 
 def candidate_answer(candidate):
-    """A candidate record and the span of the rows of dW."""
+    """The question about a candidate record and the span of the rows of dW."""
     answered(candidate, "a", "each record adds a column times its own input row, so what does the noise multiply?")

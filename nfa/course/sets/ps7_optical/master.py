@@ -15,12 +15,12 @@
 #
 # In the paper, an optical device computes $p = B e$. But a mirror is either lit or dark, a camera records intensities,
 # and an error has signs. You recover the projection from the readings of a camera, and you compute a DFA update with
-# it. Then you ask what the noise of this update can hide.
+# this projection. Then you ask what the noise of this update can hide.
 #
 # Replace every `raise NotImplementedError`. Loops or array operations, float64 or float32, arrays or nested lists, and
-# helper functions in the same cell are all fine. After each exercise, `check_it` runs its checks with other values than
-# grading. The checks of grading are hidden in the cells with points. Do not change these cells, because grading
-# restores them.
+# helper functions in the same cell are all fine. After each exercise, `check_it` runs the checks of grading with other
+# values. The checks of grading are hidden in the cells with points. Do not change these cells, because grading restores
+# them.
 #
 # `nfa eq ohana2021:eq5` explains a tag such as [ohana2021:eq5]. In grading, each call of one of your functions has
 # three seconds of processor time.
@@ -75,15 +75,15 @@ checks("ps7_optical").intensity_values(intensity)
 assert np.allclose(intensity(np.array([[3.0, 4.0j, 7.0]]), np.array([[1, 1, 0]])), 25.0), "the field is 3 + 4i"
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps7_optical", globals(), "intensity_values")
 
 # %% [markdown]
-# **Predict** before you look at a picture. Light 30 mirrors, and compare the intensities of 1,000 pixels with their
-# mean. Which share of the pixels is darker than half of the mean, and which share is brighter than three times the
-# mean? Every guess between 0 and 1 gets the point.
+# **Predict** first. Light 30 mirrors, and compare the intensities of 1,000 pixels with their mean. Which share of the
+# pixels is darker than half of the mean, and which share is brighter than three times the mean? Every guess between 0
+# and 1 gets the point.
 
 
 # %% guess solution=true
@@ -103,13 +103,14 @@ checks("ps7_optical").guess_made(guess)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps7_optical", globals(), "guess_made")
 
 # %% [markdown]
-# Such a picture is called *speckle*. Compare your guess with it, and change the cell as you like.
+# The picture of such intensities is called *speckle*. The next cell compares your guess with a picture. Change the cell
+# as you like.
 
 # %%
 import matplotlib.pyplot as plt
@@ -128,7 +129,7 @@ plt.show()
 # %% [markdown]
 # Now derive formulas. Suppose that n mirrors are lit and the camera has very many pixels. What are the mean and the
 # standard deviation of the intensity over the pixels? Which share of the pixels is brighter than a given intensity
-# `top`? The two parts of the field are independent and Gaussian. Which distribution has the sum of their squares?
+# `top`? The two parts of the field are independent and Gaussian. Which distribution does the sum of their squares have?
 
 
 # %% speckle solution=true
@@ -140,7 +141,7 @@ def speckle(n):
 
 
 # %% speckle_law points=1
-# 1 point: both numbers, for several n
+# 1 point: the mean and the standard deviation, for several n
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -149,7 +150,7 @@ checks("ps7_optical").speckle_law(speckle)
 assert len(speckle(10)) == 2
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps7_optical", globals(), "speckle_law")
@@ -173,7 +174,7 @@ checks("ps7_optical").overexposed_share(overexposed)
 assert np.isclose(overexposed(10, 0.0), 1), "every pixel is brighter than 0"
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps7_optical", globals(), "overexposed_share")
@@ -181,8 +182,8 @@ check_it("ps7_optical", globals(), "overexposed_share")
 # %% [markdown]
 # ## 2. A linear projection from intensities (5 points, 26 minutes)
 #
-# Equation 5 says $p = B x$ ([ohana2021:eq5]). Intensities are not linear in x, because two mirrors together can be
-# darker than one. But if two fields u and v overlap, the intensity is
+# Equation 5 says $p = B x$ ([ohana2021:eq5]). Intensities are not linear in x, because two lit mirrors together can be
+# darker than one of them alone. But if two fields u and v overlap, the intensity is
 #
 # $$|u + v|^2 = |u|^2 + |v|^2 + 2\,\mathrm{Re}(\bar v\, u).$$
 #
@@ -243,7 +244,7 @@ checks("ps7_optical").linear_pixels(linear)
 ### END HIDDEN TESTS
 
 # %% linear_norm points=1
-# 1 point: norm and sign
+# 1 point: the norm and sign of the projections
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -251,11 +252,11 @@ checks("ps7_optical").linear_norm(linear)
 ### END HIDDEN TESTS
 
 # %%
-# to try it
+# Try your function.
 assert np.isclose(np.ravel(linear(by_hand, np.array([[1]]), np.array([25.0])))[0], 3), "3 of 3 + 4i is in phase with 5"
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps7_optical", globals(), "linear_in_x", "linear_pixels", "linear_norm")
@@ -283,11 +284,11 @@ checks("ps7_optical").matrix_rows(matrix)
 ### END HIDDEN TESTS
 
 # %%
-# to try it
+# Try your function.
 assert np.shape(matrix(medium(4, 7, 2, seed=1), 2)) == (7, 4)
 
 # %% matrix_values points=1
-# 1 point: every entry; if rows are wrong, their norms
+# 1 point: every entry of B; if rows are wrong, the norms of the rows
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -295,17 +296,18 @@ checks("ps7_optical").matrix_values(matrix)
 ### END HIDDEN TESTS
 
 # %%
-# to try it
+# Try your function.
 assert np.allclose(matrix(np.array([[2.0j, 1.0j]]), 1), [[2.0]]), "2i is in phase with the anchor i and has the norm 2"
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps7_optical", globals(), "matrix_rows", "matrix_values")
 
 # %% [markdown]
-# Do `linear` and `matrix` agree? What are the mean and the variance of the entries of B? Change the cell as you like.
+# Do `linear` and `matrix` agree? What are the mean and the variance of the entries of B? Change the next cell as you
+# like.
 
 # %%
 R = medium(8, 500, 4, seed=2)
@@ -320,8 +322,8 @@ print("entries of B: mean", B.mean().round(3), "variance", B.var().round(3))
 # ## 3. An error has signs (4 points, 18 minutes)
 #
 # An error e has positive and negative entries of any size. The paper makes it ternary with a threshold $t \ge 0$
-# ([ohana2021:exp-ternary]). Entries larger than $t$ become 1, and entries smaller than $-t$ become $-1$. All others
-# become 0, also the entries that are exactly $t$ or $-t$.
+# ([ohana2021:exp-ternary]). Entries larger than $t$ become 1, and entries smaller than $-t$ become $-1$. All other
+# entries become 0, also the entries that are exactly $t$ or $-t$.
 
 
 # %% ternarise solution=true
@@ -350,13 +352,13 @@ checks("ps7_optical").ternarise_edge(ternarise)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps7_optical", globals(), "ternarise_values", "ternarise_edge")
 
 # %% [markdown]
-# The mirrors cannot show a ternary error in one pattern. Split it into two binary patterns, $e = e_+ - e_-$
+# The mirrors cannot show a ternary error in one pattern. Split this error into two binary patterns, $e = e_+ - e_-$
 # ([ohana2021:exp-twoproj]).
 
 
@@ -378,17 +380,18 @@ checks("ps7_optical").project_values(project)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps7_optical", globals(), "project_values")
 
 # %% [markdown]
 # **Question.** Somebody leaves out the anchor and returns the difference of two intensities, $|R e_+|^2 - |R e_-|^2$.
-# Is this a linear function of the ternary error e?
+# Is this difference a linear function of the ternary error e?
 #
 # - `"a"`: Yes, because the squares of the two fields cancel in the difference, and only a cross term remains.
-# - `"b"`: No, because it contains products of the fields of different mirrors, so two errors do not add up.
+# - `"b"`: No, because it contains products of the fields of different mirrors, so the results of two errors do not add
+#   up.
 # - `"c"`: No, but it becomes linear if the mean intensity of each pattern is subtracted.
 #
 # Return the letter and your reason, which must have at least eight different words. The letter is graded. Your teacher
@@ -412,13 +415,13 @@ checks("ps7_optical").differences_answer(differences)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps7_optical", globals(), "differences_answer")
 
 # %% [markdown]
-# Measure it for a pair of errors. For a linear function, all points lie on the line.
+# The next cell tests the linearity for a pair of errors. For a linear function, all points lie on the line.
 
 # %%
 e = np.array([[1, 0, 0, -1, 0, 0, 0, 0], [0, 1, 0, 0, 0, -1, 0, 0]])
@@ -452,10 +455,10 @@ def read(I, top, bits):
 TOPS = (4, 17, 120, 4000)  # saturations
 
 # %% [markdown]
-# **Question.** A ternarised error often has a single entry that is not 0. It lights one mirror next to an anchor of 16
-# mirrors, so 17 mirrors are lit. The camera has 8 bits. You recover the projection from the readings, and you measure
-# its cosine with the exact projection over very many pixels. Which of three saturations gives the largest cosine? Your
-# `overexposed` computes the share of pixels above `top`.
+# **Question.** A ternarised error often has a single entry that is not 0. This entry lights one mirror next to an
+# anchor of 16 mirrors, so 17 mirrors are lit. The camera has 8 bits. You recover the projection from the readings, and
+# you measure its cosine with the exact projection over very many pixels. Which of the following three saturations gives
+# the largest cosine? Your `overexposed` computes the share of pixels above `top`.
 #
 # - `"a"`: 17, because this is the mean intensity, so the levels are close together.
 # - `"b"`: 4000, because then no pixel exceeds the saturation.
@@ -479,13 +482,13 @@ checks("ps7_optical").saturation_answer(saturation)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps7_optical", globals(), "saturation_answer")
 
 # %% [markdown]
-# Measure the cosines. Which saturation is best for a camera with 4 bits?
+# The next cell measures the cosines. Which saturation is best for a camera with 4 bits?
 
 # %%
 R = medium(5, 100, 16, seed=4)
@@ -507,9 +510,9 @@ plt.show()
 # %% [markdown]
 # Light consists of photons. At an intensity $I$, a pixel counts a random number of photons in every exposure. This
 # number is Poisson with the mean $\kappa I$, and it is independent of other exposures. The reading is this number
-# divided by $\kappa$ (`photons` in the code). The picture of the anchor alone is exact, as before. Which variance does
-# the result of your `linear` have at a pixel? According to Equation 10, it is $\sigma^2$ at all pixels and for every x
-# ([ohana2021:eq10]). Is this true here?
+# divided by $\kappa$ (`photons` in the code). The picture of the anchor alone is exact, as before. What is the variance
+# of the result of your `linear` at a pixel? According to Equation 10, this variance is $\sigma^2$ at all pixels and for
+# every x ([ohana2021:eq10]). Is Equation 10 true here?
 
 
 # %% shot_variance solution=true
@@ -532,7 +535,7 @@ checks("ps7_optical").shot_variance_values(shot_variance)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps7_optical", globals(), "shot_variance_values")
@@ -540,8 +543,8 @@ check_it("ps7_optical", globals(), "shot_variance_values")
 # %% [markdown]
 # ## 5. An optical update, and what its noise can hide (5 points, 30 minutes)
 #
-# The paper bounds the norm of the projected error before it enters the update ([ohana2021:scale]). It scales each row
-# v:
+# The paper bounds the norm of the projected error before it enters the update ([ohana2021:scale]). For this, the paper
+# scales each row v of the projections:
 #
 # $$\mathrm{scale}_s(v) = \min(s, \|v\|_2)\, \frac{v}{\|v\|_2}.$$
 #
@@ -558,9 +561,9 @@ def scale(p, s):
 
 
 # %% [markdown]
-# Now compute the update of a hidden layer with `n_out` units. Its input is `h`, `(k, n_h)`, and `dphi`, `(k, n_out)`,
-# are the derivatives $\phi'(z)$. The update is Equation 8 ([ohana2021:eq8]) without noise, and without offset and clip
-# of h. The training loop subtracts it, so the minus sign of the paper is not part of it:
+# Now compute the update of a hidden layer with `n_out` units. The input of this layer is `h`, `(k, n_h)`, and `dphi`,
+# `(k, n_out)`, are the derivatives $\phi'(z)$. The update is Equation 8 ([ohana2021:eq8]) without noise, and without
+# offset and clip of h. The training loop subtracts dW, so we leave out the minus sign of the paper:
 #
 # $$dW = \frac1m \sum_i \big(\mathrm{scale}_s(B\, t(e_i)) \odot \phi'(z_i)\big)\, h_i^\top$$
 #
@@ -593,7 +596,7 @@ checks("ps7_optical").step_norm(step)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps7_optical", globals(), "step_direction", "step_norm")
@@ -602,8 +605,9 @@ check_it("ps7_optical", globals(), "step_direction", "step_norm")
 # For privacy the paper adds noise to every scaled projection, with a new $g_i$ for every record:
 # $\mathrm{scale}_s(B\, t(e_i)) + g_i$ with $g_i \sim N(0, \sigma^2 I)$. What is the norm of $g_i$, compared with a
 # signal of norm at most s = 1? The paper does not state whether its $\sigma$ belongs to one measured projection or to
-# the difference of two. Here let it belong to one. So each of the `projections` (1, or 2 for a difference) adds its own
-# independent noise $N(0, \sigma^2)$ at each of the n units. Return the root mean square of the norm of the whole noise.
+# the difference of two. Here, $\sigma$ belongs to one measured projection. So each of the `projections` (1, or 2 for a
+# difference) adds its own independent noise $N(0, \sigma^2)$ at each of the n units. Return the root mean square of the
+# norm of the total noise.
 
 
 # %% noise_norm solution=true
@@ -623,7 +627,7 @@ checks("ps7_optical").noise_norm_values(noise_norm)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps7_optical", globals(), "noise_norm_values")
@@ -631,7 +635,7 @@ check_it("ps7_optical", globals(), "noise_norm_values")
 # %% [markdown]
 # Section 4 says: "$\sigma = 0.1$ implies $\|g\|_2 \simeq \|B e\|_2$". Here $\|B e\|_2$ is at most 1
 # ([ohana2021:exp-sigma]). The hidden layers of the paper have 512 units, and its output layer has 10. Compare your
-# numbers with this sentence. For how many units is it true?
+# numbers with this sentence. For how many units is the sentence true?
 
 # %%
 for n in (10, 100, 256, 512):
@@ -667,7 +671,7 @@ checks("ps7_optical").noisy_rank_values(noisy_rank)
 assert noisy_rank(1, 7, 5) == 1, "one record gives one column times one row"
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps7_optical", globals(), "noisy_rank_values")
@@ -678,7 +682,8 @@ check_it("ps7_optical", globals(), "noisy_rank_values")
 #
 # - `"a"`: Test whether h is in the span of the rows of dW. The noise does not change this span.
 # - `"b"`: Nothing, because noise of this size covers every entry of dW.
-# - `"c"`: Test the candidate only with its label too, because the noise multiplies an error that depends on the label.
+# - `"c"`: Test the candidate, but only together with its label, because the noise multiplies an error that depends on
+#   the label.
 
 
 # %% candidate solution=true
@@ -698,15 +703,15 @@ checks("ps7_optical").candidate_answer(candidate)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps7_optical", globals(), "candidate_answer")
 
 # %% [markdown]
-# Measure it with nfa's update, with noise. The batch has 20 records of 60 numbers each. What would the second figure
-# look like if the noise were added to every entry of dW? Does this noise protect the inputs of the records or their
-# labels? Problem set 8 continues from here.
+# The next cell makes this test with nfa's noisy update. The batch has 20 records of 60 numbers each. What would the
+# second figure look like if the noise were added to every entry of dW? Does this noise protect the inputs of the
+# records or their labels? Problem set 8 continues this topic.
 
 # %%
 from nfa import feedback, network, ops

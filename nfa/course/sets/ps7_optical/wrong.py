@@ -1,6 +1,6 @@
-"""Typical mistakes: the score that each must get of 20 points, and the cells whose points it must lose.
+"""Typical mistakes, each with its score out of 20 points and the cells that lose their points.
 
-A line ("cell", "old", "new") replaces text in the reference solution, which has the old text in that cell once.
+A line ("cell", "old", "new") replaces text in a cell of the reference solution. The old text occurs there once.
 """
 
 # %% amplitude score=19 fails=["intensity_values"]
@@ -20,7 +20,7 @@ A line ("cell", "old", "new") replaces text in the reference solution, which has
 ("intensity", "mirrors @ R.T", "R @ mirrors.T")
 
 # %% guessed_in_percent score=19 fails=["guess_made"]
-# wrote percentages
+# guessed percentages
 ("guess", "[0.6, 0.6]", "[60, 60]")
 
 # %% squares_cancel score=19 fails=["differences_answer"]
@@ -36,7 +36,7 @@ A line ("cell", "old", "new") replaces text in the reference solution, which has
 ("saturation", '"c"', '"a"')
 
 # %% nothing_cut_off score=19 fails=["saturation_answer"]
-# wanted no pixel above the saturation, for any gap between levels
+# wanted no pixel above the saturation, and ignored the gap between levels
 ("saturation", '"c"', '"b"')
 
 # %% noise_covers_everything score=19 fails=["candidate_answer"]
@@ -191,7 +191,7 @@ A line ("cell", "old", "new") replaces text in the reference solution, which has
 
 
 # %% infinite_loop score=19 fails=["noisy_rank_values"]
-# added noise until the rank was full, which it never is
+# added noise until the rank was full, which never happens
 # %% noisy_rank
 def noisy_rank(m, n_h, n_out):
     rng, rank, sigma = np.random.default_rng(0), 0, 1.0
@@ -203,7 +203,7 @@ def noisy_rank(m, n_h, n_out):
 
 
 # %% tampered score=17 fails=["linear_in_x", "linear_pixels", "linear_norm"]
-# returned zeros and rewrote the graded cells so that they pass; they are restored before grading
+# returned zeros, and rewrote the graded cells so that they pass; grading restores these cells
 # %% linear
 def linear(see, x, I_a):
     return np.zeros((len(x), len(I_a)))
@@ -262,7 +262,7 @@ print("all checks passed")
 ("matrix", "R[:, :-n_anchor], R[:, -n_anchor:]", "R[:, n_anchor:], R[:, :n_anchor]")
 
 # %% slips
-# one slip in the reference solution, and the one graded cell that it must fail
+# each line: one slip in the reference solution, and the graded cell that loses its points
 ("matrix", ".real", ".imag", "matrix_rows")
 ("ternarise", "(e > t)", "(e >= t)", "ternarise_edge")
 ("ternarise", "- (e < -t)", "+ (e < -t)", "ternarise_values")

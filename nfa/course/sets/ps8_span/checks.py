@@ -66,7 +66,7 @@ def known_update(s, units, N, seed):
 
 
 def eigen_span(dW, rank=None, tol=1e-5):
-    """The row space from the eigenvectors of dW^T dW. Later exercises use it if a student's span is wrong."""
+    """The row space from the eigenvectors of dW^T dW. It replaces a student's wrong span in later exercises."""
     dW = np.asarray(dW)
     squares, vectors = np.linalg.eigh(dW.T @ dW)
     order = np.argsort(squares)[::-1]
@@ -130,9 +130,8 @@ def update_value(update):
 def update_noise(update):
     """Noise on the errors acts like a change of the errors. Noise on the update is added without a change.
 
-    If the update without noise has lost its point, a lenient check decides. Then G can have the shape of the student's
-    own update, or the update can lack a column. It also suffices if the check passes with equal sizes, for which most
-    products can be formed.
+    If `update_value` fails, one of three lenient checks must pass. In the first, G has the shape of the student's own
+    update. In the second, all sizes are equal, so most products can be formed. In the third, the update lacks a column.
     """
 
     def square():
@@ -157,7 +156,7 @@ def update_noise(update):
     unless_lost(lambda: noise_on(update, (4, 7), (4, 7)), lenient, lambda: update_value(update))
     if passes(of_an_empty_batch) and not of_an_empty_batch().any():  # otherwise `update_value` fails
         name = "the update of an empty batch with noise G"
-        raise mismatch(name, "zeros only", "G", "an empty batch is released with its noise, too")
+        raise mismatch(name, "zeros only", "the noise G", "the update of an empty batch has noise, too")
 
 
 def noise_on(update, given, shape, units=4, n=6):
@@ -172,9 +171,9 @@ def noise_on(update, given, shape, units=4, n=6):
 
     plain = found(u, none, zero)
     added = found(u, none, G) - plain
-    close(added, G[:, : shape[1]], "what G adds to the update", "G is outside the mean: add it without a factor")
+    close(added, G[:, : shape[1]], "the change of the update by G", "G is outside the mean: add it without a factor")
     noisy, moved = found(u, g, zero), found(u + g, none, zero)
-    if passes(close, moved, plain, ""):  # a student who left out the errors
+    if passes(close, moved, plain, ""):  # for a student who left out the errors
         moved = moved + update_by_loops(g, dphi, h, 5, none, zero)[:, : shape[1]] * (np.abs(noisy - plain).max() > 0)
     close(noisy, moved, "the update with noise g", "add g to the error before every other operation")
 
@@ -225,7 +224,7 @@ def count(basis, want, of):
         # this check also accepts basis vectors as columns
         found = np.shape(basis)[1 if np.ndim(basis) == 2 and len(basis) == 10 else 0]
     except (TypeError, ValueError, IndexError):
-        raise misfit("what span returns", basis, "an array of basis vectors") from None
+        raise misfit("the result of span", basis, "an array of basis vectors") from None
     if found != want:
         small = "leave out directions whose singular value is at most tol times the largest"
         think = small if want else "an update of zeros has no direction"
@@ -233,10 +232,10 @@ def count(basis, want, of):
 
 
 def span_leading(span):
-    """The kept directions, as rows or columns and with any norm. The update has all directions, known by construction.
+    """The kept directions, as rows or columns and with any norm. All directions are known, because we construct dW.
 
-    If the rows have lost their point, a lenient check decides. Then the directions of the columns of dW suffice, or
-    those of an update with more units than columns.
+    If `span_rows` fails, two other results pass: the directions of the columns of dW, and right directions for an
+    update with more units than columns.
     """
 
     def check(turned=False, sizes=((9, 7, 46), (6, 15, 47))):
@@ -266,13 +265,13 @@ def rho(residuals, h, basis):
 
 
 def residuals_members(residuals):
-    """Records of the batch and their combinations have residual 0; other records do not."""
+    """Records of the batch and their combinations have residual 0. Other records have a larger residual."""
     for k, n in ((4, 9), (1, 3), (6, 20)):
         h = batch(k, 1, n, 50 + k)[2]
         basis = orthonormal(read(h))
         inside = rho(residuals, np.vstack([h, h.mean(axis=0)[None]]), basis)
         if np.abs(inside).max() > 1e-3:
-            think = "its (h, 1) is in the span, so it equals its projection"
+            think = "(h, 1) of this record is in the span, so it is equal to its projection"
             raise mismatch("the residual of a record of the batch", inside[np.abs(inside).argmax()], 0, think)
         outside = rho(residuals, batch(5, 1, n, 60 + k)[2], basis)
         if outside.min() < 1e-3:
@@ -282,8 +281,8 @@ def residuals_members(residuals):
 def residuals_others(residuals):
     """The values for candidates of small and large norm and spans of several dimensions, by least squares.
 
-    If the records of the batch have lost their point, a lenient check decides. Then it suffices that rho does not
-    depend on the norm of the candidate, or that rho is right for the transpose of the basis.
+    If `residuals_members` fails, it suffices that rho does not depend on the norm of the candidate, or that rho is
+    right for the transpose of the basis.
     """
 
     def lenient():
@@ -316,8 +315,8 @@ def same_rho(residuals, turned=False):
         want = far / norm
         name = f"rho for a span of {r} dimensions"
         for value, what, share in (
-            (far, "the distance itself", "its ratio to the norm of (h, 1)"),
-            (want**2, "its square", "rho itself"),
+            (far, "the distance itself", "the distance divided by the norm of (h, 1)"),
+            (want**2, "the square of rho", "rho itself"),
             (np.sqrt(1 - want**2), "the share inside the span", "the share outside the span"),
         ):
             if r and np.allclose(got, value, rtol=1e-4, atol=0):
@@ -334,7 +333,7 @@ def typical_value(typical_residual):
         want = math.sqrt(max(math.fsum(d * d for d in far) / N, 0.0))
         got = number(call(typical_residual, r, N), "the typical residual")
         if abs(got - want) > 1e-4:
-            think = "each of the N axes has the same mean share of the squared norm, and the span has r of them"
+            think = "each of the N axes has the same mean share of the squared norm, and the span has r axes"
             raise mismatch(f"the typical residual for r = {r} of N = {N}", got, "another number", think)
 
 
@@ -362,7 +361,7 @@ def recover_record(recover_one):
 def recover_dead(recover_one):
     """The first or last units are dead, or the errors sum to 0, like the errors of a softmax.
 
-    If the record has lost its point, the result for one living unit counts as right.
+    If `recover_record` fails, the student's result for one living unit counts as right.
     """
 
     def read_off(errors, seed=73):
@@ -373,12 +372,12 @@ def recover_dead(recover_one):
         for errors in ([0, 0, 2.0, -0.5, 0], [1.5, -1.0, -0.5], [0, -3.0]):
             same_line(read_off(errors), read_off([1.0]), "the record")
         if passes(close, read_off([1.0], seed=74), read_off([1.0]), ""):
-            raise mismatch("the record of another batch", "the same", "another")
+            raise mismatch("the record of a second batch", "the record of the first batch", "another record")
 
     def check():
         h = seeded(73).normal(size=6)
         for errors, which in (
-            ([0, 0, 2.0, -0.5, 0], "the first units and the last are dead"),
+            ([0, 0, 2.0, -0.5, 0], "the first units and the last unit are dead"),
             ([1.5, -1.0, -0.5], "the errors of the units sum to 0, like the errors of a softmax"),
             ([0, -3.0], "one unit is alive, with a negative error"),
             ([0, 0, 1.5, -2.0], "the first units are dead and some pixels are black"),
@@ -432,7 +431,7 @@ def interval_values(clopper_pearson):
 def interval_ends(clopper_pearson):
     """No trial or every trial raised an alarm.
 
-    If the other counts have lost their point, only the bounds of the text are checked, in either order.
+    If `interval_values` fails, only the two bounds that the text gives are checked, in either order.
     """
 
     def given(first=0):
@@ -443,7 +442,7 @@ def interval_ends(clopper_pearson):
                 close(number(both[which], "the bound"), want, f"the bound for {alarms} of {trials} that the text gives")
                 found.append(tuple(map(str, both)))  # one can be nan, which costs points elsewhere
         if len(set(found)) == 1:
-            raise mismatch("the bounds for none and for all of 20 and of 100", "the same", "different ones for each")
+            raise mismatch("the bounds for no and all alarms in 20 and 100 runs", "equal bounds", "different bounds")
 
     def lenient():
         if not passes(given):
@@ -478,7 +477,7 @@ def bound_value(epsilon_bound):
             if got < -1e-6:
                 raise mismatch(name, got, "0 or more", "epsilon is never negative")
             if abs(got - want) > 5e-4 * max(1.0, want):
-                told = "less, because the counts show less" if got > want else "more, because the counts show more"
+                told = "a smaller bound" if got > want else "a larger bound, because the counts prove more"
                 think = "which of the two bounds belongs in the numerator, and with which error?"
                 raise mismatch(name, got, told, think)
 
@@ -561,7 +560,7 @@ def sensitivity_value(sensitivity):
 
 
 def guess_made(guess):
-    """Three residuals."""
+    """The three guessed residuals."""
     names = (
         "the largest residual in the batch at sigma 100",
         "the median residual of the other images at sigma 0.2",
@@ -576,7 +575,7 @@ def larger_noise_answer(larger_noise):
 
 
 def never_wrong_answer(never_wrong):
-    """The bound that an attack without a mistake shows."""
+    """The bound that an attack without a mistake proves."""
     answered(never_wrong, "b", "which probabilities of a mistake are likely to give no mistake in 1,000 runs?")
 
 

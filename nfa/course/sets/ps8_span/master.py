@@ -13,12 +13,13 @@
 # 10 to 13, and the three sentences below Proposition 3. About 120 minutes, 20 points.
 #
 # You publish one noisy update of one layer. From this update you find out who was in the batch and what a record looked
-# like. Then you compute what this shows about $\epsilon$. At the end, you compare it with noise that does help.
+# like. Then you compute a lower bound on $\epsilon$ from this attack. At the end, you study noise that does protect the
+# records.
 #
 # Replace every `raise NotImplementedError`. Loops or array operations, float64 or float32, and helper functions in the
-# same cell are all fine. After each exercise, `check_it` runs its checks with other values than grading. The checks of
+# same cell are all fine. After each exercise, `check_it` runs the checks of grading with other values. The checks of
 # grading are hidden in the cells with points. Do not change these cells, because grading restores them. A mistake in an
-# earlier exercise does not cost points again in a later one.
+# earlier exercise does not cost points again in a later exercise.
 #
 # `nfa eq ohana2021:eq8` explains a tag such as [ohana2021:eq8]. In grading, each call of one of your functions has
 # three seconds of processor time.
@@ -86,7 +87,7 @@ u, dphi, h = random_batch(3, 4, 6, seed=0)
 assert np.shape(update(u, dphi, h, 3, 0 * u, np.zeros((4, 7)))) == (4, 7), "one column for each input, one for the bias"
 
 # %% update_noise points=1
-# 1 point: what g and G do to dW
+# 1 point: the effects of g and G on dW
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -94,20 +95,20 @@ checks("ps8_span").update_noise(update)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps8_span", globals(), "update_value", "update_noise")
 
 # %% [markdown]
 # **Question.** A batch has 12 records. The layer has 16 units, and its weights have 197 columns. The noise is on the
-# errors only, and now it becomes 500 times as large. Errors, derivatives and inputs are in general position, as random
+# errors only, and now we multiply this noise by 500. Errors, derivatives and inputs are in general position, as random
 # values are. What happens to the row space of `dW`?
 #
 # - `"a"`: It gets 16 dimensions, because enough random noise fills every row of the matrix.
 # - `"b"`: It keeps 12 dimensions, but it becomes another space, because larger noise changes the rows more.
-# - `"c"`: It stays the same space of 12 dimensions, because the noise only changes the weights of the 12 inputs in each
-#   row.
+# - `"c"`: It stays the same space of 12 dimensions. Each row of dW is a combination of the 12 inputs, and the noise
+#   only changes the coefficients.
 #
 # Return the letter and your reason, which must have at least eight different words. The letter is graded. Your teacher
 # reads the reason.
@@ -130,7 +131,7 @@ checks("ps8_span").larger_noise_answer(larger_noise)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps8_span", globals(), "larger_noise_answer")
@@ -143,16 +144,16 @@ check_it("ps8_span", globals(), "larger_noise_answer")
 #
 # $$\rho(h) = \frac{\|\tilde h - \Pi \tilde h\|}{\|\tilde h\|}, \qquad \tilde h = (h, 1).$$
 #
-# It is between 0 and 1. In the experiment below, 12 real images of 14 x 14 pixels are in the batch, and 48 are not. The
-# layer has 16 units. The noise is on the errors, with standard deviation $\sigma$. The largest $\sigma$ in the paper's
-# experiments is 0.2, and the projected errors have norm 1.
+# The residual is between 0 and 1. In the experiment below, 12 real images of 14 x 14 pixels are in the batch, and 48
+# are not. The layer has 16 units. The noise is on the errors, with standard deviation $\sigma$. The largest $\sigma$ in
+# the paper's experiments is 0.2, and the projected errors have norm 1.
 #
 # **Predict** three residuals. Every guess between 0 and 1 gets the point.
 
 
 # %% guess solution=true
 def guess():
-    """The largest residual in the batch at sigma 100, the median of the other images at 0.2, and this median at 100."""
+    """The largest residual in the batch at sigma 100, and the medians of the other images at sigma 0.2 and at 100."""
     ### BEGIN SOLUTION
     return [0.6, 0.8, 0.9]
     ### END SOLUTION
@@ -167,7 +168,7 @@ checks("ps8_span").guess_made(guess)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps8_span", globals(), "guess_made")
@@ -176,7 +177,8 @@ check_it("ps8_span", globals(), "guess_made")
 # Write `span`, an orthonormal basis of the row space of `dW`. Each vector of the basis is a row, so the shape is
 # `(r, N)` for a span of r dimensions.
 #
-# - Leave out the directions that come from rounding. Their singular values are at most `tol` *times the largest one*.
+# - Leave out the directions that come from rounding. Their singular values are at most `tol` *times the largest
+#   singular value*.
 # - An update of zeros has no direction, so r = 0.
 # - If `rank` is given, keep at most this number of directions, those with the largest singular values.
 
@@ -208,7 +210,7 @@ checks("ps8_span").span_tolerance(span)
 ### END HIDDEN TESTS
 
 # %% span_leading points=1
-# 1 point: which directions are kept if rank is given
+# 1 point: the kept directions if rank is given
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -216,7 +218,7 @@ checks("ps8_span").span_leading(span)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps8_span", globals(), "span_rows", "span_tolerance", "span_leading")
@@ -254,7 +256,7 @@ checks("ps8_span").residuals_others(residuals)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps8_span", globals(), "residuals_members", "residuals_others")
@@ -274,7 +276,7 @@ def typical_residual(r, N):
 
 
 # %% typical_value points=1
-# 1 point: the value
+# 1 point: the value of the typical residual
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -283,14 +285,15 @@ checks("ps8_span").typical_value(typical_residual)
 assert np.isclose(typical_residual(0, 50), 1), "without a span, every residual is 1"
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps8_span", globals(), "typical_value")
 
 # %% [markdown]
-# Now run the experiment, and compare it with your guess. Which of the two surprises you more: the images of the batch,
-# or the other images? Why are real images so much nearer to the span than random directions?
+# Now run the experiment, and compare the residuals with your guess. Which residuals surprise you more: those of the
+# images in the batch, or those of the other images? Why are real images so much nearer to the span than random
+# directions?
 
 # %%
 import matplotlib.pyplot as plt
@@ -298,7 +301,7 @@ import matplotlib.pyplot as plt
 from nfa import data
 
 pictures = data.load("fashion-mnist-small").x_train[:60].reshape(60, 14, 2, 14, 2)
-pixels = pictures.mean(axis=(2, 4)).reshape(60, 196) / (255 * 14)  # of norm 1 at most
+pixels = pictures.mean(axis=(2, 4)).reshape(60, 196) / (255 * 14)  # each image has norm 1 at most
 rng = np.random.default_rng(1)
 u = rng.normal(size=(12, 16))
 u /= np.linalg.norm(u, axis=1, keepdims=True)
@@ -319,8 +322,8 @@ for name, mine, value in zip(("batch, sigma 100", "others, 0.2", "others, 100"),
 
 # %% [markdown]
 # With random noise on the errors, the whole batch lies in the span if the layer has at least k units. If there are also
-# more than k columns, hardly any other record lies there. In the paper's network, batches of 256 records meet layers
-# with 784, 512 and 512 columns.
+# more than k columns, hardly any other record lies in the span. In the paper, the batches have 256 records, and the
+# layers have 784, 512 and 512 columns.
 #
 # ## 3. What did a record look like? (2 points, 10 minutes)
 #
@@ -355,22 +358,22 @@ checks("ps8_span").recover_dead(recover_one)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps8_span", globals(), "recover_record", "recover_dead")
 
 # %%
-# to try it
+# Try your function.
 assert np.allclose(recover_one(np.array([[2.0, -1.0, 4.0]])), [0.5, -0.25])
 
 # %% [markdown]
 # ## 4. From an attack to epsilon (6 points, 34 minutes)
 #
 # An attack raises an **alarm** if it says "this record was in the batch". Let $P_1$ be the probability of an alarm if
-# the record is in the batch. Let $P_0$ be the probability if another record is in its place. These two batches are
-# neighbours under replace-one ([lee2020:adjacency]). If the mechanism is $(\epsilon, \delta)$-private, then
-# [lee2020:def1] demands $P_1 \le e^\epsilon P_0 + \delta$. So
+# the record is in the batch. Let $P_0$ be the probability of an alarm if another record is in its place. These two
+# batches are neighbours under replace-one ([lee2020:adjacency]). If the mechanism is $(\epsilon, \delta)$-private, then
+# $P_1 \le e^\epsilon P_0 + \delta$ by definition ([lee2020:def1]). So
 #
 # $$\epsilon \ge \log \frac{P_1 - \delta}{P_0}.$$
 #
@@ -380,9 +383,9 @@ assert np.allclose(recover_one(np.array([[2.0, -1.0, 4.0]])), [0.5, -0.25])
 # $$P(X \ge \text{alarms} \mid p = \text{low}) = \text{error}, \qquad P(X \le \text{alarms} \mid p = \text{high}) =
 # \text{error}, \qquad X \sim \mathrm{Binomial}(\text{trials}, p).$$
 #
-# If no run raised an alarm, low is 0. If all runs did, high is 1. Each bound is wrong with a probability of at most
-# `error`. This holds if the attack and its threshold were fixed before the counted runs. You can use `scipy.stats`, for
-# example `stats.beta.ppf` or `stats.binomtest`.
+# If no run raised an alarm, low is 0. If all runs raised an alarm, high is 1. Each bound is wrong with a probability of
+# at most `error`. This holds if the attack and its threshold were fixed before the counted runs. You can use
+# `scipy.stats`, for example `stats.beta.ppf` or `stats.binomtest`.
 
 
 # %% clopper_pearson solution=true
@@ -414,7 +417,7 @@ checks("ps8_span").interval_ends(clopper_pearson)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps8_span", globals(), "interval_values", "interval_ends")
@@ -448,7 +451,7 @@ checks("ps8_span").never_wrong_answer(never_wrong)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps8_span", globals(), "never_wrong_answer")
@@ -458,12 +461,13 @@ check_it("ps8_span", globals(), "never_wrong_answer")
 # upper bound on the probability of a false alarm for $P_0$. Use the lower bound on the probability of a true alarm for
 # $P_1$. Return 0 if the result is negative or has no logarithm.
 #
-# Your bound can be wrong with a probability of 1 - confidence **in all**. Give half of this to each of the two bounds.
+# Your bound can be wrong with a probability of 1 - confidence **in all**. Give half of this probability to each of the
+# two bounds.
 
 
 # %% epsilon_bound solution=true
 def epsilon_bound(false_alarms, true_alarms, trials, delta, confidence):
-    """A lower bound on epsilon from trials updates without the record and as many updates with it."""
+    """A lower bound on epsilon, from trials updates without the record and trials updates with the record."""
     ### BEGIN SOLUTION
     error = (1 - confidence) / 2
     high = clopper_pearson(false_alarms, trials, error)[1]
@@ -481,7 +485,7 @@ checks("ps8_span").bound_value(epsilon_bound)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps8_span", globals(), "bound_value")
@@ -523,7 +527,7 @@ checks("ps8_span").hits_game(hits)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps8_span", globals(), "hits_game")
@@ -538,8 +542,9 @@ for sigma, s in ((1.0, 0.0), (100.0, 0.0), (0.0, 1.0)):
 # ## 5. Noise that helps (2 points, 16 minutes)
 #
 # Now we use noise on the update, with standard deviation s. Suppose that $\|u_i \odot \varphi'(z_i)\| \le \tau$ and
-# $\|\tilde h_i\| \le c$ for every possible record. One record of the batch is **replaced** by another. How far can the
-# update without noise move, in the Frobenius norm? Return the smallest bound. This is the sensitivity $\Delta$.
+# $\|\tilde h_i\| \le c$ for every possible record. One record of the batch is **replaced** by another record. How far
+# can the update without noise move, in the Frobenius norm? Return the smallest bound. This bound is the sensitivity
+# $\Delta$.
 
 
 # %% sensitivity solution=true
@@ -551,7 +556,7 @@ def sensitivity(tau, c, m):
 
 
 # %% sensitivity_value points=1
-# 1 point: the value
+# 1 point: the value of the sensitivity
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -559,14 +564,15 @@ checks("ps8_span").sensitivity_value(sensitivity)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps8_span", globals(), "sensitivity_value")
 
 # %% [markdown]
-# Independent noise $N(0, s^2)$ on every entry has Rényi divergence at most $\alpha \Delta^2 / (2 s^2)$, for every real
-# order $\alpha > 1$ ([ohana2021:rem2.1]). So one update is $(\epsilon, \delta)$-private ([ohana2021:thm2]) with
+# With independent noise $N(0, s^2)$ on every entry, the Rényi divergence between neighbours is at most
+# $\alpha \Delta^2 / (2 s^2)$, for every real order $\alpha > 1$ ([ohana2021:rem2.1]). So one update is
+# $(\epsilon, \delta)$-private ([ohana2021:thm2]) with
 #
 # $$\epsilon = \min_{\alpha > 1} \Big[\frac{\alpha \Delta^2}{2 s^2} + \frac{\log(1/\delta)}{\alpha - 1}\Big]
 # = v + 2 \sqrt{v \log(1/\delta)}, \qquad v = \frac{\Delta^2}{2 s^2}.$$
@@ -584,9 +590,9 @@ def noise_needed(epsilon, delta, Delta):
 
 # %% [markdown]
 # In the experiment below, five records have entries 1 and -1, which is the best case for Proposition 3. The errors have
-# norm 1. The target takes the place of the last record, or it does not. The first line compares the claim of the
-# published formula with your bound, for noise on the errors. The figure shows noise on the update. To the right of the
-# line, the noise is enough for $\epsilon = 8$.
+# norm 1. In one of the two batches, the target takes the place of the last record. The first line compares the claim of
+# the published formula with your bound, for noise on the errors. The figure shows noise on the update. To the right of
+# the vertical line, the noise is enough for $\epsilon = 8$.
 
 # %%
 import matplotlib.pyplot as plt
@@ -649,16 +655,16 @@ checks("ps8_span").columns_answer(columns)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps8_span", globals(), "columns_answer")
 
 # %% [markdown]
 # Read the three sentences below Proposition 3 again. The paper itself says that all columns share one realisation of
-# the noise. As a precaution, it multiplies the divergence of one column by the number of columns. But composition adds
-# up releases with independent noise. If there are more columns than records and replacing a record changes the span,
-# the divergence of the update is infinite. So the statement is `false` for records ([ohana2021:prop3-cols]). The
+# the noise. As a precaution, it multiplies the divergence of one column by the number of columns. But divergences add
+# up only for releases with independent noise. If there are more columns than records and replacing a record changes the
+# span, the divergence of the update is infinite. So the statement is `false` for records ([ohana2021:prop3-cols]). The
 # statement that follows from it is also `false` ([ohana2021:prop3-dp]).
 #
 # For **labels**, the statement holds, but the bound is loose. It needs public inputs, and at least as many columns as

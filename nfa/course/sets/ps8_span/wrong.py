@@ -1,6 +1,6 @@
-"""Typical mistakes: the score of 20 points that each must get, and the graded cells that it must fail.
+"""Typical mistakes, each with its score out of 20 points and the cells that lose their points.
 
-A line ("cell", "old", "new") replaces text of the reference solution. The old text occurs once in this cell.
+A line ("cell", "old", "new") replaces text in a cell of the reference solution. The old text occurs there once.
 """
 
 # %% bias_forgotten score=19 fails=["update_value"]
@@ -98,7 +98,7 @@ A line ("cell", "old", "new") replaces text of the reference solution. The old t
 
 
 # %% normal_interval score=19 fails=["interval_values"]
-# the usual interval of the normal distribution
+# used the usual interval of the normal distribution
 # %% clopper_pearson
 def clopper_pearson(alarms, trials, error):
     p = alarms / trials
@@ -107,7 +107,7 @@ def clopper_pearson(alarms, trials, error):
 
 
 # %% nan_at_the_ends score=19 fails=["interval_ends"]
-# the quantiles of the beta distribution, also where it does not exist
+# used the quantiles of the beta distribution also where this distribution does not exist
 ("clopper_pearson", " if alarms > 0 else 0.0", "")
 ("clopper_pearson", " if alarms < trials else 1.0", "")
 
@@ -180,7 +180,7 @@ def hits(h, target, u, dphi, sigma, s, trials, t, rng):
 ("columns", '"a"', '"b"')
 
 # %% noise_counts_once score=19 fails=["columns_answer"]
-# thought that shared noise costs only once
+# thought that shared noise counts only once
 ("columns", '"a"', '"c"')
 
 # %% no_reason score=19 fails=["columns_answer"]
@@ -203,7 +203,7 @@ def recover_one(dW):
 
 
 # %% tampered score=18 fails=["residuals_members", "residuals_others"]
-# returned zeros, and rewrote the graded cells so that they pass; grading restores them
+# returned zeros, and rewrote the graded cells so that they pass; grading restores these cells
 # %% residuals
 def residuals(h, basis):
     return np.zeros(len(h))
@@ -264,7 +264,7 @@ pass
 ("residuals", "(inputs @ basis.T) @ basis", "inputs @ basis.T")
 
 # %% slips
-# single slips in the reference solution, each with the one graded cell that it must fail
+# each line: one slip in the reference solution, and the graded cell that loses its points
 ("update", "inputs = np.hstack([h, np.ones((len(h), 1))])", "inputs = h", "update_value")
 ("update", "((u + g) * dphi).T @ inputs", "(inputs.T @ ((u + g) * dphi))", "update_value")
 ("update", "/ m", "/ len(h)", "update_value")

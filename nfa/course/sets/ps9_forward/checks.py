@@ -157,14 +157,14 @@ def estimate_direction(estimate):
 
 
 def factor(estimate, K, sigma):
-    """The ratio of the estimate and the right one, for one record."""
+    """The ratio of the student's estimate to the right estimate, for one record."""
     loss, z, u = case(1, 3, K, 10 + K)
     name = f"the estimate of one record with K = {K}"
     return same_line(estimates(estimate, loss, z, u, sigma), by_loops(loss, z, u, sigma), name)
 
 
 def level(estimate, K, sigma, given=None):
-    """The same ratio if all draws and losses are 1, so that no direction can be wrong.
+    """The ratio of the estimate to the right estimate if all draws and losses are 1, so no direction can be wrong.
 
     There are as many records and entries as draws, so most wrong products can be formed. Another cell checks the shape.
     The student's function gets ``given`` in place of sigma.
@@ -177,12 +177,12 @@ def level(estimate, K, sigma, given=None):
 
     got, name = found(1.0, 1.0), f"the estimate for a constant loss with K = {K}"
     if passes(close, found(2.5, 1.0), got, name) and passes(close, found(1.0, 2.5), got, name):
-        raise mismatch(f"{name}, with other draws and another loss", "the same as before", "another")
+        raise mismatch(f"{name}, twice with different draws and losses", "equal values", "different values")
     return same_line(got, np.full(got.shape, 1 / sigma), name)
 
 
 def estimate_K(estimate):
-    """The same ratio for every K; for a constant loss if the direction lost its point."""
+    """The ratio to the right estimate is the same for every K. If the direction is wrong, the loss is constant."""
 
     def check(factor):
         one = factor(estimate, 1, 0.5)
@@ -206,7 +206,10 @@ def estimate_K(estimate):
 
 
 def estimate_sigma(estimate):
-    """The ratio 1 for one draw and any sigma; for a constant loss or another sigma if the direction lost its point."""
+    """The ratio to the right estimate is 1 for one draw and any sigma.
+
+    If the direction is wrong, the loss is constant, and sigma may be replaced by its square.
+    """
 
     def check(factor):
         for sigma in (1e-6, 0.1, 0.5, 3.0):  # 1e-6 shows a number that is added to sigma
@@ -244,7 +247,7 @@ def quartic(mean_of_quartic):
 
 
 def follows(f, right, of, hint):
-    """Check a remedy for any draws: its values are right, or they follow from the student's own `estimate`."""
+    """Check `baseline` or `antithetic`: the values are right, or they follow from the student's own `estimate`."""
 
     def check():
         for sigma, K in ((0.7, 3), (0.3, 5)):  # no product of powers of sigma and K is 2, so no two factors cancel
@@ -265,7 +268,7 @@ def follows(f, right, of, hint):
 
 
 def baseline_values(baseline):
-    """Any draws, and a constant loss."""
+    """The estimates with the baseline, for any draws and for a constant loss."""
 
     def flat():
         _, z, u = case(4, 3, 3, 32)
@@ -283,7 +286,7 @@ def baseline_values(baseline):
 
 
 def antithetic_values(antithetic):
-    """Any draws."""
+    """The estimates from antithetic pairs, for any draws."""
 
     def of(estimate, loss, z, u, sigma):
         return (estimate(loss, z, u, sigma) + estimate(loss, z, -u, sigma)) / 2
@@ -293,7 +296,7 @@ def antithetic_values(antithetic):
 
 
 def own_average_answer(own_average):
-    """What the average of the same draws as a baseline does to the mean."""
+    """The mean of the estimate if the baseline is the average loss of the same draws."""
     answered(own_average, "b", "write the estimate out for K = 1 and for K = 2: which terms have the mean zero?")
 
 
@@ -320,7 +323,7 @@ def told_exponents(exponents, names):
 
 
 def compare(told, want, hints):
-    """Compare exponents up to 0.1, so measured ones pass."""
+    """Compare exponents up to 0.1, so that measured exponents pass."""
     for name, value in told.items():
         if abs(value - want[name]) > 0.1:
             raise mismatch(f'the exponent "{name}"', value, "another number", hints[name])
@@ -348,7 +351,7 @@ def exponents_plain(exponents):
 
 
 def exponents_rest(exponents):
-    """The exponents with the baseline, and of the bias."""
+    """The exponents of the variance with the baseline and of the bias."""
 
     def check():
         s = 1e-2
@@ -379,7 +382,7 @@ def net_case(seed, K=3, m=5, sizes=(4, 5, 4, 3)):
 
 
 def ulr_direction(ulr):
-    """Every layer, up to its own factor."""
+    """The direction of every layer, up to a factor for each layer."""
 
     def check():
         W, b, x, y, u = net_case(50)
@@ -429,7 +432,7 @@ def ulr_scale(ulr):
             a, c, d = (numbers(layers(lists[v], 1, 3, "the direction")[l], "the direction") for lists in every)
             close(c, a, "the direction if every record occurs twice")
             if np.array_equal(a, d):
-                raise mismatch("the direction with other draws", "the same as before", "another")
+                raise mismatch("the direction, twice with different draws", "equal values", "different values")
 
     def lenient():
         for case in ((5, (4, 5, 4, 3)), (4, (4, 4, 4, 4))):
@@ -456,8 +459,8 @@ class Run(NamedTuple):
 def copies():
     """A small network of threshold units, and two records. Each record occurs four times, with independent noise.
 
-    The seeds are for grading and practice. Of the seeds that we tried, they have the largest gradients in every layer,
-    compared with the noise.
+    The two seeds are for grading and for practice. Among the seeds that we tried, these two give the largest gradients
+    in every layer, compared with the noise.
     """
     W, b, x, y, _ = net_case((101, 102)[size(0)], m=2, sizes=(2, 3, 2, 3))
     return W, b, np.repeat(x, 4, axis=0), np.repeat(y, 4, axis=0)
@@ -558,7 +561,7 @@ def goes(train, run, seeds, like=None):
         times = moved @ wanted / (wanted @ wanted)
         far = ((moved - wanted) ** 2).sum() / square
         if far > MOST and abs(times - 1) > 0.2:
-            raise mismatch(f"the change of {name} in {run}, divided by the expected one", times, "about 1", FAR)
+            raise mismatch(f"the change of {name} in {run}, divided by the expected change", times, "about 1", FAR)
         if far > MOST:
             what = f"the distance of {name} after {run} from its mean, divided by the standard deviation"
             raise mismatch(
@@ -569,7 +572,7 @@ def goes(train, run, seeds, like=None):
 def spreads(train):
     """The variance over runs is the variance of K draws for each record and step.
 
-    The ratio has about 90 degrees of freedom, so right runs leave 0.3 .. 2.5 with a probability below 1e-9.
+    The ratio has about 90 degrees of freedom, so for right runs it is outside 0.3 to 2.5 with a probability below 1e-9.
     """
     mean = expected(TINY)[0]
     every = [trains(train, TINY, seed)[0] for seed in range(70, 82)]
@@ -577,12 +580,12 @@ def spreads(train):
         [((new[name] - right) ** 2).sum() / square for new in every for name, (right, square) in mean.items()]
     )
     if not 0.3 < ratio < 2.5:
-        what = f"the variance of the parameters over 12 runs of {TINY}, divided by the expected one"
+        what = f"the variance of the parameters over 12 runs of {TINY}, divided by the expected variance"
         raise mismatch(what, ratio, "about 1", "every record has its own K draws in every step")
 
 
 def train_learns(train):
-    """The first loss belongs to the given network, the last losses are much lower, and every layer changes as it must.
+    """The first loss is that of the given network, the last losses are much lower, and every layer changes rightly.
 
     The check compares mean and variance of the student's runs with right runs. A right submission fails one of these
     comparisons with a probability of about 1e-8.
@@ -598,17 +601,16 @@ def train_learns(train):
         back = pair(back, "W, b and the losses", 3)
         new = arrays(back[0], W, "W"), arrays(back[1], b, "b")
         losses = array(back[2], (steps,), "the losses")
-        close(
-            losses[0], np.array(mean_loss(W, b, x, y)), "the first loss", "note the loss before the step, without noise"
-        )
+        first = np.array(mean_loss(W, b, x, y))
+        close(losses[0], first, "the first loss", "store the loss before the step, without noise")
         after = mean_loss(*new, x, y)
         if after > 0.6 * losses[0]:
-            name = f"the mean loss with the weights returned after {steps} steps"
+            name = f"the mean loss with the returned weights after {steps} steps"
             told = f"much less than the first loss {losses[0]:.4g}"
             raise mismatch(name, after, told, "a step subtracts eta times the direction")
         if not 0.5 * after < losses[-1] < 0.8 * losses[0]:
-            told = f"about {after:.4g}, the loss with the weights returned"
-            raise mismatch("the last of the losses", losses[-1], told, "note one loss before each step")
+            told = f"about {after:.4g}, the loss with the returned weights"
+            raise mismatch("the last of the losses", losses[-1], told, "store one loss before each step")
         goes(train, ONCE, (63, 65, 66, 69), like=Run(1, ONCE.eta, ONCE.sigma, 60))
         spreads(train)
         goes(train, LONG, (67,))
@@ -617,7 +619,7 @@ def train_learns(train):
             low, high = right[:, t].min(), right[:, t].max()
             if not 2 * low - high - 1e-4 <= losses[t] <= 2 * high - low + 1e-4:
                 what, told = f"loss {t + 1} of {LONG}", f"{low:.4g} to {high:.4g}"
-                raise mismatch(what, losses[t], told, "it belongs to the network before this step, without noise")
+                raise mismatch(what, losses[t], told, "take the loss of the network before this step, without noise")
 
     fair(check, train, ulr=directions_at_once, **RIGHT)
 
@@ -648,7 +650,7 @@ def controller_value(controller):
 
 
 def enough_records_answer(enough_records):
-    """Whether 500 clipped estimates can have the promised variance."""
+    """The question whether 500 clipped estimates can have the promised variance."""
     answered(enough_records, "c", "how large can the trace of the covariance of one clipped estimate be?")
 
 
@@ -686,7 +688,7 @@ def guess_made(guess):
 
 
 def outlier_answer(outlier):
-    """Why the noise of the other records does not hide the outlier."""
+    """The reason why the noise of the other records does not hide the outlier."""
     answered(outlier, "b", "compute sigma with and without the outlier: how large are the other estimates?")
 
 
@@ -702,7 +704,7 @@ def released(sound, g, xi, C, sigma_0):
 
 
 def clips(sound, without=False):
-    """Rows with small, large and zero norms. ``without`` subtracts the release of an empty batch."""
+    """Check estimates with small, large and zero norms. ``without`` subtracts the release of an empty batch."""
     g = np.array(
         [[0.3, 0.1, 0.2], [4.0, -2.0, 1.0], [0.0, 0.0, 0.0], [0.0, 0.69, 0.0], [0.6, 0.6, -0.6], [0.0, 0.0, 9.0]]
     )
@@ -744,7 +746,7 @@ def noise_of(sound, *records, anyhow=False, size_of_estimates=1.0):
 
 
 def sound_noise(sound):
-    """The noise for some records and for none; for as many records as entries if the sum lost its point."""
+    """The noise for some records and for an empty batch. If the sum is wrong, there are as many records as entries."""
 
     def strict():
         noise_of(sound, 6, 0)

@@ -18,9 +18,9 @@
 # the records.
 #
 # Replace every `raise NotImplementedError`. Loops or array operations, float64 or float32, and helper functions in the
-# same cell are all fine. After each exercise, `check_it` runs its checks with other values than grading. The checks of
+# same cell are all fine. After each exercise, `check_it` runs the checks of grading with other values. The checks of
 # grading are hidden in the cells with points. Do not change these cells, because grading restores them. A mistake in an
-# earlier exercise does not cost points again in a later one.
+# earlier exercise does not cost points again in a later exercise.
 #
 # `nfa eq dpulr2024:eq4` explains a tag such as [dpulr2024:eq4]. In grading, each call of one of your functions has
 # three seconds of processor time.
@@ -42,7 +42,7 @@ import numpy as np
 
 
 def exact_draws(n):
-    """6^n draws, (6^n, n). The average of a polynomial of degree up to 5 over them is its exact mean under N(0, I)."""
+    """6^n draws, (6^n, n). A polynomial of degree up to 5 has the same mean over them as under N(0, I)."""
     one = np.sqrt(3) * np.array([-1.0, 0, 0, 0, 0, 1])
     return np.stack(np.meshgrid(*[one] * n, indexing="ij"), axis=-1).reshape(-1, n)
 
@@ -56,9 +56,9 @@ def exact_draws(n):
 # $$\hat g = \frac{1}{K \sigma^2} \sum_{k=1}^K \zeta_k \, \mathcal L(z + \zeta_k), \qquad
 # \zeta_k \sim N(0, \sigma^2 I)$$
 #
-# Why is this a gradient? Before you program, work on paper. Write the mean of $\mathcal L(z + \zeta)$ as an integral,
-# and substitute $v = z + \zeta$. Then $z$ is in the Gaussian density, and no longer in the loss. Now differentiate the
-# density by $z$ ([dpulr2024:thm3]). So the loss itself needs no derivative.
+# Why is the mean of this estimate a gradient? Before you program, work on paper. Write the mean of
+# $\mathcal L(z + \zeta)$ as an integral, and substitute $v = z + \zeta$. Then $z$ is in the Gaussian density, and no
+# longer in the loss. Now differentiate the density by $z$ ([dpulr2024:thm3]). So the loss itself needs no derivative.
 #
 # Your function gets the draws $u$ and not $\zeta = \sigma u$. By which power of $\sigma$ do you divide?
 
@@ -98,12 +98,12 @@ checks("ps9_forward").estimate_sigma(estimate)
 ### END HIDDEN TESTS
 
 # %%
-# to try it
+# Try your function.
 g = estimate(lambda v: 3 + 0 * np.sum(v, axis=-1), np.array([[7.0]]), np.array([[[2.0]]]), sigma=0.5)
 assert np.isclose(g[0][0], 12), "zeta is 1 and the loss is 3: 1 * 3 / 0.25"
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps9_forward", globals(), "estimate_direction", "estimate_K", "estimate_sigma")
@@ -132,7 +132,7 @@ checks("ps9_forward").quartic(mean_of_quartic)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps9_forward", globals(), "quartic")
@@ -140,8 +140,9 @@ check_it("ps9_forward", globals(), "quartic")
 # %% [markdown]
 # ## 2. Less variance (5 points, 32 minutes)
 #
-# An estimate is far from its mean. It multiplies the noise by the *size* of the loss, but only the *change* of the loss
-# contains information about the gradient. There are two remedies, and neither changes the mean:
+# A single estimate is usually far from its mean. The estimate multiplies the noise by the *size* of the loss, but only
+# the *change* of the loss contains information about the gradient. Two methods reduce the variance and do not change
+# the mean:
 #
 # - **Baseline**: subtract the record's loss without noise, $\mathcal L(z)$, from each of its losses.
 # - **Antithetic pairs**: use each draw twice, as $\zeta$ and as $-\zeta$. So replace $\mathcal L(z + \zeta)$ by
@@ -158,7 +159,7 @@ def baseline(loss, z, u, sigma):
 
 
 # %% baseline_values points=1
-# 1 point: any draws; a wrong factor of your `estimate` costs nothing here
+# 1 point: the values for any draws; a wrong factor of your `estimate` costs nothing here
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -166,7 +167,7 @@ checks("ps9_forward").baseline_values(baseline)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps9_forward", globals(), "baseline_values")
@@ -181,7 +182,7 @@ def antithetic(loss, z, u, sigma):
 
 
 # %% antithetic_values points=1
-# 1 point: any draws; a wrong factor of your `estimate` costs nothing here
+# 1 point: the values for any draws; a wrong factor of your `estimate` costs nothing here
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -189,15 +190,15 @@ checks("ps9_forward").antithetic_values(antithetic)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps9_forward", globals(), "antithetic_values")
 
 # %% [markdown]
 # **Question.** Somebody wants to save the forward pass without noise. So they use another baseline: the *average of the
-# record's K noisy losses*. These are the losses of the same K draws that the estimate uses. What is the mean of this
-# estimate over all noise?
+# record's K noisy losses*. These are the losses of the same K draws that the estimate uses. What is the mean over all
+# noise of the estimate with this baseline?
 #
 # - `"a"`: the gradient of the smoothed loss, because we subtract the same number from all K losses.
 # - `"b"`: $1 - 1/K$ times the gradient of the smoothed loss, because the average contains the loss of each draw itself.
@@ -224,21 +225,21 @@ checks("ps9_forward").own_average_answer(own_average)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps9_forward", globals(), "own_average_answer")
 
 # %% [markdown]
 # **How large is the variance?** Let the loss be smooth, and let $\ell_0 = \mathcal L(z) \ne 0$ be the loss without
-# noise. For small $\sigma$, the variance of `estimate` is proportional to a power of $K$, a power of $\sigma$ and a
-# power of $\ell_0$. Proposition 3 and Equation 22 of the paper print different powers of $\ell_0$ ([dpulr2024:prop3],
-# [dpulr2024:eq22]), and only one of them is right.
+# noise. For small $\sigma$, the variance of `estimate` is proportional to $K^a \, \sigma^b \, \ell_0^c$ with three
+# exponents a, b and c. Proposition 3 and Equation 22 of the paper print different exponents c ([dpulr2024:prop3],
+# [dpulr2024:eq22]). Only one of these two exponents is right.
 #
-# With the baseline, the variance is proportional to another power of $\sigma$. The *bias* is the distance of the
-# estimate's mean from the true gradient. If the loss is not quadratic, the bias is also proportional to a power of
-# $\sigma$. Find the five exponents. The first four are exponents of the variance, not of the standard deviation. The
-# exponent 0 means that there is no dependence.
+# With the baseline, the variance is proportional to $\sigma^d$, with another exponent d. The *bias* is the distance of
+# the estimate's mean from the true gradient. If the loss is not quadratic, the bias is proportional to $\sigma^e$. Find
+# the five exponents a, b, c, d and e. The exponents a to d belong to the variance, not to the standard deviation. An
+# exponent of 0 means that there is no dependence.
 
 
 # %% exponents solution=true
@@ -246,7 +247,7 @@ def exponents():
     """The exponents: {"K": ..., "sigma": ..., "loss": ..., "baseline_sigma": ..., "bias_sigma": ...}.
 
     "K", "sigma" and "loss" belong to the variance of `estimate`, and "baseline_sigma" to the variance of `baseline`.
-    "bias_sigma" belongs to the bias, which is the same for both.
+    "bias_sigma" belongs to the bias, which is the same for both estimates.
     """
     ### BEGIN SOLUTION
     return {"K": -1, "sigma": -2, "loss": 2, "baseline_sigma": 0, "bias_sigma": 2}
@@ -270,13 +271,13 @@ checks("ps9_forward").exponents_rest(exponents)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps9_forward", globals(), "exponents_plain", "exponents_rest")
 
 # %% [markdown]
-# Now measure the variances. A batch of copies of one record gives that many independent estimates. Why does only the
+# Now measure the variances. A batch with 500 copies of one record gives 500 independent estimates. Why does only the
 # first curve rise for small $\sigma$? Change `K`, or add 10 to the loss, and run the cell again.
 
 # %%
@@ -302,9 +303,9 @@ plt.show()
 # %% [markdown]
 # ## 3. A network without a useful gradient (4 points, 28 minutes)
 #
-# A network of **threshold units** has the activation $\phi(z) = 1[z > 0]$. Below the top layer, its gradient is 0
-# wherever it exists, so backpropagation cannot train these layers. Forward learning can. Layers count from 1, and slot
-# 0 of `W`, `b`, `z` and `u` is `None`.
+# A network of **threshold units** has the activation $\phi(z) = 1[z > 0]$. Below the top layer, the gradient of the
+# loss is 0 wherever it exists, so backpropagation cannot train these layers. Forward learning can train them. We count
+# layers from 1, and slot 0 of `W`, `b`, `z` and `u` is `None`.
 
 
 # %% network
@@ -344,8 +345,9 @@ def small_net(sizes, seed):
 
 # %% [markdown]
 # Noise enters one layer at a time, at its pre-activation. This is also true for the top layer. Let $\hat g_i^l$ be the
-# estimate for record i and layer l, from antithetic pairs with the draws `u[l]`. Only the layers above layer l must run
-# again with noise. Below the noise, the parameters of layer l enter only through $z^l = W^l h^{l-1} + b^l$:
+# estimate for record i and layer l, from antithetic pairs with the draws `u[l]`. The noise on layer l changes only the
+# layers above it, so only these layers must run again. The parameters of layer l enter the loss only through
+# $z^l = W^l h^{l-1} + b^l$. So the chain rule gives
 #
 # $$dW^l = \frac1m \sum_i \hat g_i^l (h_i^{l-1})^\top, \qquad db^l = \frac1m \sum_i \hat g_i^l$$
 #
@@ -384,7 +386,7 @@ checks("ps9_forward").ulr_scale(ulr)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps9_forward", globals(), "ulr_direction", "ulr_scale")
@@ -392,7 +394,7 @@ check_it("ps9_forward", globals(), "ulr_direction", "ulr_scale")
 # %% [markdown]
 # Now train. Each step has four parts:
 #
-# 1. Note the mean loss without noise (`loss_above` of the top layer).
+# 1. Store the mean loss without noise (`loss_above` of the top layer).
 # 2. Draw *new* noise from `rng` for every layer, with K draws for each record.
 # 3. Compute the direction of the whole batch with `ulr`.
 # 4. Subtract the learning rate `eta` times the direction from W and b.
@@ -400,7 +402,7 @@ check_it("ps9_forward", globals(), "ulr_direction", "ulr_scale")
 
 # %% train solution=true
 def train(W, b, x, y, steps, eta, sigma, K, rng):
-    """Train with `ulr`. Return the new lists W and b, and the mean losses (steps,), each before its step."""
+    """Train with `ulr`. Return the new lists W and b, and the mean losses (steps,), each computed before its step."""
     ### BEGIN SOLUTION
     W, b = [None, *(w.copy() for w in W[1:])], [None, *(v.copy() for v in b[1:])]
     L = len(W) - 1
@@ -417,7 +419,7 @@ def train(W, b, x, y, steps, eta, sigma, K, rng):
 
 
 # %% train_learns points=1
-# 1 point: the weights, and losses that belong to them and decrease
+# 1 point: the weights, and decreasing losses that belong to these weights
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -425,15 +427,15 @@ checks("ps9_forward").train_learns(train)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps9_forward", globals(), "train_learns")
 
 # %% [markdown]
-# The task is exclusive or, with four hidden threshold units. Why does a much smaller $\sigma$ not give a better
-# estimate here? How often does a threshold unit change its output if the noise is much smaller than its $z$? What is
-# then the gradient of the smoothed loss?
+# The next cell trains a network with four hidden threshold units on the exclusive or. Why does a much smaller $\sigma$
+# not give a better estimate here? How often does a threshold unit change its output if the noise is much smaller than
+# its $z$? What is then the gradient of the smoothed loss?
 
 # %%
 corners, xor = np.array([[-1.0, -1], [-1, 1], [1, -1], [1, 1]]), np.eye(2)[[0, 1, 1, 0]]
@@ -452,8 +454,8 @@ plt.show()
 # The paper's idea is this: the estimates are random in any case. If they are random *enough*, they are as private as
 # with added noise, and no accuracy is lost.
 #
-# Take one layer without bias. Its input for record i is $h_i \in R^d$, and the record's loss without noise is
-# $\ell_i$. By Proposition 3, the estimate for the d weights of one output has the covariance
+# Take one layer without bias. The input of this layer for record i is $h_i \in R^d$, and the record's loss without
+# noise is $\ell_i$. By Proposition 3, the estimate for the d weights of one output has the covariance
 # $\frac{\ell_i^2}{K \sigma^2} h_i h_i^\top$ for small $\sigma$. The batch sums independent estimates. The paper's
 # *controller* chooses $\sigma$ so that the variance of this sum is at least $(\sigma_0 C)^2$ in every direction
 # ([dpulr2024:eq8]):
@@ -486,16 +488,16 @@ sigma = controller(np.array([[1.0], [1.0]]), np.array([3.0, 4.0]), K=25, C=1.0, 
 assert np.isclose(sigma, 1), "the sum of the squared losses is 25, and so is K"
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps9_forward", globals(), "controller_value")
 
 # %% [markdown]
 # **Question.** The controller's promise is about the estimates *before* the clip. The paper's layers have 100480, 8256,
-# 2080 and 330 parameters, and its batches have 64 to 500 records. Its Theorem 2 needs $\sigma_0 \ge 4$. Take the most
-# favourable case: d = 330 parameters, a batch of 500 records, and $\sigma_0 = 4$. The estimates of different records
-# are independent. Can the sum of the clipped estimates have the variance $(\sigma_0 C)^2$ in every direction?
+# 2080 and 330 parameters, and its batches have 64 to 500 records. The paper's Theorem 2 needs $\sigma_0 \ge 4$. Take
+# the most favourable case: d = 330 parameters, a batch of 500 records, and $\sigma_0 = 4$. The estimates of different
+# records are independent. Can the sum of the clipped estimates have the variance $(\sigma_0 C)^2$ in every direction?
 #
 # - `"a"`: Yes, because the controller satisfies Equation 8, and a clip does not change the random draws.
 # - `"b"`: Yes, if K is large enough, because the mean of many draws has less noise and is clipped less often.
@@ -519,7 +521,7 @@ checks("ps9_forward").enough_records_answer(enough_records)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps9_forward", globals(), "enough_records_answer")
@@ -535,8 +537,8 @@ check_it("ps9_forward", globals(), "enough_records_answer")
 # $$\hat g_i = \frac{1}{K \sigma} \sum_k u_{k,i} \, \ell_i = \frac{\ell_i}{\sigma \sqrt K} \, \xi_i, \qquad
 # \xi_i \sim N(0, 1).$$
 #
-# This formula is exact. Write what Algorithm 1 releases. It uses the controller's $\sigma$ for these losses, clips the
-# estimate of each record to $[-C, C]$, and releases the sum.
+# This formula is exact. Write a function that computes the releases of Algorithm 1. The algorithm uses the controller's
+# $\sigma$ for these losses, clips the estimate of each record to $[-C, C]$, and releases the sum.
 
 
 # %% printed solution=true
@@ -557,18 +559,19 @@ checks("ps9_forward").printed_values(printed)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps9_forward", globals(), "printed_values")
 
 # %% [markdown]
 # A batch has 400 records with $y_i = 1$. With $C = 1$ and $\sigma_0 = 4$, the released sum is N(0, 16). A clip happens
-# only in about one of 4000 runs. Now one record with $y = 1000$ joins the batch. We call it the outlier. Its gradient
-# is 0, too.
+# only in about one of 4000 runs. Now one record with $y = 1000$ joins the batch. We call this record the outlier. The
+# gradient of the outlier is 0, too.
 #
 # **Predict** first. With which probability is the released sum within 0.001 of 1 or of -1? Guess this probability
-# without the outlier and with the outlier. Every guess between 0 and 1 gets the point. Then we measure both.
+# without the outlier and with the outlier. Every guess between 0 and 1 gets the point. Then we measure both
+# probabilities.
 
 
 # %% guess solution=true
@@ -588,7 +591,7 @@ checks("ps9_forward").guess_made(guess)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps9_forward", globals(), "guess_made")
@@ -610,8 +613,8 @@ plt.show()
 # **Question.** The estimates of the other 400 records are random. Why does their noise not hide the outlier?
 #
 # - `"a"`: K is too small. With more draws for each record, the sum is N(0, 16) again.
-# - `"b"`: The losses decide $\sigma$. One large loss makes $\sigma$ large and the other 400 estimates tiny. The clip
-#   then limits the outlier's own estimate to C.
+# - `"b"`: The controller's $\sigma$ depends on the losses. One large loss makes $\sigma$ large and the other 400
+#   estimates tiny. The clip then limits the outlier's own estimate to C.
 # - `"c"`: The clip bound C is too large. With a smaller C, the sum is N(0, 16 C²) again.
 
 
@@ -632,7 +635,7 @@ checks("ps9_forward").outlier_answer(outlier)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps9_forward", globals(), "outlier_answer")
@@ -640,10 +643,10 @@ check_it("ps9_forward", globals(), "outlier_answer")
 # %% [markdown]
 # What does this mean for $\epsilon$? If a step is $(\epsilon, \delta)$-private, then
 # $P'(A) \le e^\epsilon P(A) + \delta$ for every event A. Here $P'$ is the probability with the outlier in the data set,
-# and $P$ is the probability without it. The event is: "the sum is within 0.001 of 1 or -1". A batch is drawn with the
-# rate $q = 1/5$, so the outlier is in the batch with at least this probability. The number of the other records in the
-# batch does not matter (why?). The cell below computes the lower bound on $\epsilon$ that your numbers show. It also
-# computes the $\epsilon$ of Theorem 2 for 2000 records and batches of at least 320.
+# and $P$ is the probability without it. Our event is that the sum is within 0.001 of 1 or -1. The batch is sampled with
+# the rate $q = 1/5$, so the outlier is in the batch with a probability of at least 1/5. The number of the other records
+# in the batch does not matter (why?). The cell below computes the lower bound on $\epsilon$ that follows from your
+# numbers. It also computes the $\epsilon$ of Theorem 2 for 2000 records and batches of at least 320.
 #
 # Not every record has this effect. If all losses are similar and all gradients have norms of at most C, the noise is
 # about as large as the theorem claims. But a guarantee covers every record.
@@ -660,8 +663,8 @@ print(f"epsilon is at least {shown:.1f}; Theorem 2 claims {claimed:.2f}")
 # %% [markdown]
 # ## 5. The repair (2 points, 10 minutes)
 #
-# No private value may decide how much noise is added. So clip the estimate of every record to the norm C, with all its
-# parameters as one vector. Sum the clipped estimates. *Then* add noise of standard deviation $\sigma_0 C$ to every
+# The amount of noise must not depend on private values. So clip the estimate of every record to the norm C, with all
+# its parameters as one vector. Sum the clipped estimates. *Then* add noise of standard deviation $\sigma_0 C$ to every
 # entry. This standard deviation is public. The noise inside the estimates adds nothing to the guarantee. A record's
 # estimate can be 0, and a batch can be empty. For an empty batch, the release is the noise alone.
 
@@ -693,12 +696,12 @@ checks("ps9_forward").sound_noise(sound)
 ### END HIDDEN TESTS
 
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
+# Run the checks of grading with other values, and print their messages. nfa saves no score.
 from nfa.course.practice import check_it
 
 check_it("ps9_forward", globals(), "sound_clip", "sound_noise")
 
 # %% [markdown]
-# Think about two questions. With the baseline or with pairs, most of the noise disappears that the paper counts as
-# protection. What is then left of the controller's promise? And which estimator of part 2 would you use in the repaired
+# Think about two questions. With the baseline or with pairs, most of the noise that the paper counts as protection
+# disappears. What is then left of the controller's promise? And which estimator of part 2 would you use in the repaired
 # rule? Does the guarantee depend on this choice?

@@ -1,6 +1,6 @@
-"""Typical mistakes: the score that each must get of 20 points, and the cells whose points it must lose.
+"""Typical mistakes, each with its score out of 20 points and the cells that lose their points.
 
-A line ("cell", "old", "new") replaces text in the reference solution, which has the old text in that cell once.
+A line ("cell", "old", "new") replaces text in a cell of the reference solution. The old text occurs there once.
 """
 
 # %% forgot_sigma score=19 fails=["estimate_sigma"]
@@ -24,7 +24,7 @@ A line ("cell", "old", "new") replaces text in the reference solution, which has
 ("estimate", ".mean(axis=0)", ".mean(axis=1)")
 
 # %% shared_noise score=19 fails=["estimate_direction"]
-# gave every record the noise of the first one
+# gave every record the noise of the first record
 ("estimate", "noisy = loss", "u = u[:, :1, :]\n    noisy = loss")
 
 # %% true_gradient score=19 fails=["quartic"]
@@ -90,7 +90,7 @@ A line ("cell", "old", "new") replaces text in the reference solution, which has
 ("train", "b[l] -=", "b[l] +=")
 
 # %% guessed_in_percent score=19 fails=["guess_made"]
-# wrote percentages
+# guessed percentages
 ("guess", "[0.001, 0.1]", "[0.1, 10]")
 
 # %% average_is_fine score=19 fails=["own_average_answer"]
@@ -128,7 +128,7 @@ A line ("cell", "old", "new") replaces text in the reference solution, which has
 )
 
 # %% noisy_loss score=19 fails=["train_learns"]
-# noted the losses with noise on the logits
+# stored the losses with noise on the logits
 ("train", "forward(W, b, x)[0][L]", "forward(W, b, x)[0][L] + 3 * sigma * rng.standard_normal((len(x), len(b[L])))")
 
 # %% same_noise score=19 fails=["train_learns"]
@@ -160,7 +160,7 @@ A line ("cell", "old", "new") replaces text in the reference solution, which has
 ("printed", "controller(np.ones((len(losses), 1)), losses, K, C, sigma_0)", "losses / (np.sqrt(K) * C * sigma_0)")
 
 # %% clips_entries score=19 fails=["sound_clip"]
-# clipped each entry by itself
+# clipped each entry separately
 ("sound", "(g / np.maximum(1, norm / C))", "np.clip(g, -C, C)")
 
 # %% normalises score=19 fails=["sound_clip"]
@@ -182,7 +182,7 @@ A line ("cell", "old", "new") replaces text in the reference solution, which has
 
 
 # %% tampered score=17 fails=["estimate_direction", "estimate_K", "estimate_sigma"]
-# returned zeros and rewrote the graded cells so that they pass; grading restores these cells
+# returned zeros, and rewrote the graded cells so that they pass; grading restores these cells
 # %% estimate
 def estimate(loss, z, u, sigma):
     return 0 * z
@@ -202,7 +202,7 @@ pass
 ("sound", "np.linalg.norm(g, axis=1, keepdims=True)", "np.linalg.norm(g) / np.sqrt(len(g))")
 
 # %% mean_for_baseline score=19 fails=["baseline_values"]
-# subtracted the mean loss of the batch from every record's
+# subtracted the mean loss of the batch from every record's loss
 ("baseline", "without_noise = loss(z)", "without_noise = loss(z).mean()")
 
 # %% mean_in_the_controller score=19 fails=["controller_value"]
@@ -326,7 +326,7 @@ pass
 ("sound", "sigma_0 * C * xi", "sigma_0 * C")
 
 # %% slips
-# one slip in the reference solution, and the one graded cell that it must fail
+# each line: one slip in the reference solution, and the graded cell that loses its points
 ("estimate", "z + sigma * u", "z + np.sqrt(sigma) * u", "estimate_direction")
 ("estimate", "z + sigma * u", "z - sigma * u", "estimate_direction")
 ("estimate", "(u * noisy[:, :, None])", "noisy[:, :, None].repeat(z.shape[1], axis=2)", "estimate_direction")
