@@ -704,7 +704,9 @@ def less_noise(
         if not low < z < high:
             z = math.sqrt(low * high) if 0 < low and high < math.inf else z
     if high == math.inf:
-        raise ValueError(f"nfa found no noise for the target epsilon {target:g}, because no noise of 60 trials reaches the target")
+        raise ValueError(
+            f"nfa found no noise for the target epsilon {target:g}, because no noise of 60 trials reaches the target"
+        )
     return high, found
 
 
