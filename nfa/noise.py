@@ -114,7 +114,7 @@ def secure() -> SecureStreams:
         (purpose, t) and of 256 bits from `os.urandom`. These bits are stored nowhere else and cannot be pickled. Each
         of these streams is returned once, for t in increasing order. A t that is not larger than the last t raises
         ValueError. So two models, or two runs of one model, cannot share noise or batches. Random values that may be
-        public, such as the initial weights and the feedback, are those of ``Streams(0)``. They are equal in all runs.
+        public, such as the first weights and the feedback, are those of ``Streams(0)``. They are equal in all runs.
 
     Raises
     ------

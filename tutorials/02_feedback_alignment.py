@@ -397,7 +397,7 @@ plt.show()
 
 # %% [markdown]
 # In a deeper network, DFA's angle with the gradient is larger. But after three epochs with eight hidden layers,
-# backpropagation is less accurate than DFA. With these initial weights, the signal of backpropagation becomes smaller
+# backpropagation is less accurate than DFA. With these first weights, the signal of backpropagation becomes smaller
 # from layer to layer on its way down. DFA sends the error to each layer directly, so its signal does not become
 # smaller in this way:
 

@@ -259,7 +259,7 @@ def _unstored(settings: Settings, net: Net, rng: np.random.Generator) -> list:
 
 
 def _align(settings: Settings, net: Net, bound: dict[str, Any], rng: np.random.Generator) -> None:
-    """Align the initial weights with the feedback of a run."""
+    """Align the first weights with the feedback of a run."""
     if "B" not in bound:
         raise ValueError(
             f"first_weights='aligned' needs a rule with feedback B, but rule {settings.rule} has no feedback B:"

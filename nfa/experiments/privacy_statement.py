@@ -322,7 +322,7 @@ def describe(
     Notes
     -----
     If a rule from outside states a mechanism, the record reports it under the rule's name, and not as a guarantee. This
-    is also so for any rule on a network from outside, because the initial weights of such a network may depend on the
+    is also so for any rule on a network from outside, because the first weights of such a network may depend on the
     data.
     """
     real, known = _first_words(rule, settings, bound, net, batches)

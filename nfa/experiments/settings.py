@@ -61,8 +61,8 @@ class Settings:
     architecture : Network: a name from the papers, sizes (784-64-10), layers (1x28x28:conv16-5,pool2,dense64,10), or
         module:function for your own network. See `nfa.network.ARCHITECTURES` and `nfa.network.own`.
     activation : Activation of the hidden layers, for a network given as sizes or layers.
-    init : Law of the initial weights. The laws are in `nfa.network.INITS`.
-    first_weights : Change of the initial weights: "aligned" turns these weights towards the feedback B.
+    init : Law of the first weights. The laws are in `nfa.network.INITS`.
+    first_weights : Change of the first weights: "aligned" turns these weights towards the feedback B.
     loss : Loss function.
     feedback_law : Law of the feedback, for rules with B or V: normal, uniform, spectral or orthogonal. See
         `nfa.feedback.draw`.
@@ -106,7 +106,7 @@ class Settings:
         setting sigma, the standard deviation of the noise on the batch's mean. For `pdfa`, sigma is the standard
         deviation of the noise on a record's errors. For `pdfa_isotropic`, nfa sets s, and for `dp_ulr_sound`, sigma_0.
     noise_multiplier : Standard deviation of the noise divided by the rule's sensitivity, instead of a target epsilon.
-    seed : Seed of all random numbers. Runs of different rules with the same seed have the same initial weights,
+    seed : Seed of all random numbers. Runs of different rules with the same seed have the same first weights,
         feedback and batches.
     secure : Draw batches and noise with a key from the operating system instead of a seed. The key is not stored. The
         page tutorials/threat_model.md explains the guarantee of a secure run. The function `nfa.noise.secure` explains

@@ -32,7 +32,7 @@ def product_alone(x: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Tools:
-    """The parts of a run that every kind gets: the law of the initial weights, the activation, and a matrix product.
+    """The parts of a run that every kind gets: the law of the first weights, the activation, and a matrix product.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Random layers: the first layers keep their random weights, and only the network after these layers is trained.
 
-The weights are drawn like the initial weights of a network, with the run's ``init``. The layers have the run's
+The weights are drawn like the first weights of a network, with the run's ``init``. The layers have the run's
 activation. The random weights are public, also in a secure run.
 """
 
@@ -42,7 +42,7 @@ class RandomLayers(Kind):
     def draw(
         self, shape: tuple[int, ...], tools: Tools, rng: np.random.Generator, dtype: type
     ) -> dict[str, np.ndarray]:
-        """The arrays W1, b1, W2, ..., drawn in this order, with the law of the run's initial weights."""
+        """The arrays W1, b1, W2, ..., drawn in this order, with the law of the run's first weights."""
         arrays: dict[str, np.ndarray] = {}
         n = (math.prod(shape), *self.sizes)
         for l in range(1, len(n)):

@@ -1,7 +1,7 @@
-"""Initial weights with which backpropagation carries errors back as the feedback does.
+"""First weights with which backpropagation carries errors back as the feedback does.
 
 Feedback alignment learns little until the weights are aligned with the fixed feedback. Before the first step, no record
-has been used, so aligning the initial weights has no effect on privacy. On an optical device, the alignment needs one
+has been used, so aligning the first weights has no effect on privacy. On an optical device, the alignment needs one
 projection for each unit error.
 """
 
@@ -15,7 +15,7 @@ from nfa.network import Dense, Net
 
 
 def align_weights(net: Net, B: list, *, project: Callable = exact_projection, rng: np.random.Generator) -> None:
-    r"""Align a network's initial weights, so that the weights carry errors back parallel to the feedback.
+    r"""Align a network's first weights, so that the weights carry errors back parallel to the feedback.
 
     .. math:: (W^L)^\top = c_{L-1} B^{L-1}, \qquad (W^{l+1})^\top B^{l+1} = c_l B^l
 

@@ -58,7 +58,7 @@ def settings(method: str, *, sigma: str, reading: str, scale: str, seed: int) ->
     sigma : as in the paper
     reading : one of `READINGS`
     scale : "demo", "small" or "paper"
-    seed : int >= 0; runs with the same seed share initial weights, feedback and batches if their settings allow it
+    seed : int >= 0; runs with the same seed share first weights, feedback and batches if their settings allow it
     """
     own = READINGS[reading].get(method, {})
     base = figures.settings(

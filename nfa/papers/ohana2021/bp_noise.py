@@ -60,7 +60,7 @@ def settings(sigma: str, *, reading: str, scale: str, seed: int) -> Settings:
     sigma : one of `PRINTED`
     reading : one of `READINGS`
     scale : "demo", "small" or "paper"
-    seed : int >= 0; runs with the same seed share initial weights, batches and noise if their settings allow it
+    seed : int >= 0; runs with the same seed share first weights, batches and noise if their settings allow it
     """
     read = READINGS[reading]
     base = table1.table1_settings("BP", sigma, reading=table1.NEAREST, scale=scale, seed=seed)

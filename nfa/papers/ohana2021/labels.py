@@ -1,7 +1,7 @@
 r"""Our guarantee for photonic DFA: the noise on a record's errors hides its label.
 
 **Theorem.** Let the inputs x be public, and let neighbours differ in the label of one record (replace-label). Let
-batches, B, the initial weights and everything else that is not an error be drawn independently of the labels. Given the
+batches, B, the first weights and everything else that is not an error be drawn independently of the labels. Given the
 weights before the update, one update of all layers is a function of (u_i^l + g_i^l) over records i and layers l with
 noise. So the update is a Gaussian mechanism with noise sigma and the l2 sensitivity Delta of
 `nfa.sensitivity.pdfa.label_sensitivity`:
