@@ -150,10 +150,10 @@ print("plain:        ", *np.round(variance["plain"], 1))
 print("with baseline:", *np.round(variance["with baseline"], 2))
 
 # %% [markdown]
-# The bias falls to a quarter, and the variance grows to four times. The bias falls as $\sigma^2$ if $\sigma$ is small.
-# At $0.5$, the line does not have this slope yet. The variance grows as $\ell_0^2 / \sigma^2$, and $\ell_0$ is the
-# loss without noise ({ref}`dpulr2024:prop3 <dpulr2024-prop3>`). So most of an estimate depends only on how large the
-# loss is, not on how it changes.
+# The bias falls to a quarter, and the variance grows to four times. The bias falls as $\sigma^2$ if $\sigma$ is
+# small. At $\sigma = 0.5$, the curve of the bias does not have the slope 2 yet. The variance grows as
+# $\ell_0^2 / \sigma^2$, and $\ell_0$ is the loss without noise ({ref}`dpulr2024:prop3 <dpulr2024-prop3>`). So most of
+# an estimate depends only on how large the loss is, not on how it changes.
 #
 # So we subtract the part that contains no information about the change. The **baseline** is the loss without noise,
 # which we subtract from every loss. Because $\zeta \ell_0$ has mean 0, the mean of the estimate does not change, and

@@ -256,9 +256,9 @@ for rate in (0.1, 0.01):
     print(f"γ = {rate}: standard deviation {left**0.5:.4f}, divergence of order 2: {causes:.3f}")
 
 # %% [markdown]
-# The noise falls with $\gamma$, so the last iterate converges. The difference that a record causes falls with
-# $\gamma$ too, and the divergence stays below that of one release. So the sentence of Section 3.4.1 is false if steps
-# contract ({ref}`berthier2019:rem-feedback-private <berthier2019-rem-feedback-private>`).
+# The noise in the last iterate falls with $\gamma$, so the last iterate converges. The difference that a record
+# causes falls with $\gamma$ too, and the divergence stays below that of one release. So the sentence of Section 3.4.1
+# is false if steps contract ({ref}`berthier2019:rem-feedback-private <berthier2019-rem-feedback-private>`).
 #
 # ## The crossing: one pass, counted both ways
 #
@@ -317,8 +317,8 @@ for tau in (1.0, 0.99, 0.5):
 #
 # We begin with the warning of Section 4 ({ref}`berthier2019:sec4.5 <berthier2019-sec4-5>`). There are two records,
 # each with one of two losses, and two steps of size one from 0. The walk ends in $-2$, $0$ or $2$. With probability
-# $p$ this end is published, and otherwise a random one of the three values is published. The next cell computes with
-# exact fractions:
+# $p$ this end is published, and otherwise a random one of the three values is published. The next cell computes the
+# probabilities of the outputs, in exact fractions:
 
 # %%
 half = Fraction(1, 2)

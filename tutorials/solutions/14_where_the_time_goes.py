@@ -29,7 +29,7 @@ from nfa.rules.dp_dfa import dp_dfa
 
 
 def race(contenders, rounds=7):
-    """Median seconds of a core for each function. Each round calls every function once. We leave out the first round."""
+    """Median processor time of each function. A round calls every function once. We leave out the first round."""
     seconds = {name: [] for name in contenders}
     for r in range(rounds + 1):
         for name, function in contenders.items():
