@@ -485,7 +485,7 @@ plt.show()
 # with confidence?</summary>
 #
 # They learn nothing, because every entry of the record's error is below the threshold and the mirrors stay dark.
-# Without privacy this is harmless. Under PDFA such a record still contributes its noise.
+# Without privacy, this does no harm. Under PDFA, such a record still contributes its noise.
 #
 # </details>
 #

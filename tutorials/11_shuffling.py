@@ -357,9 +357,9 @@ for name, replacement in ways:
     print(f"{name:8} replacement: D₂ of the last iterate {D:.5f}")
 
 # %% [markdown]
-# Is this an argument against shuffling? The example has $n = 2$ and a pass that uses both records, so no unused
-# record remains to hide the replaced record. The conjecture is about passes that stop early, while many records are
-# unused.
+# Is this example an argument against shuffling? The example has $n = 2$ and a pass that uses both records, so no
+# unused record remains to hide the replaced record. The conjecture is about passes that stop early, while many
+# records are unused.
 #
 # ## What do the outputs reveal about the next record?
 #
@@ -592,7 +592,7 @@ for rate in (0.002, 0.02, 0.2, 1.9):
 
 # %% [markdown]
 # The run with the rate 0.02, far below the largest rate, ends nearest to the minimiser. The noise keeps the last
-# iterate at a distance from the minimiser, and this distance grows with the rate. So the advice is false
+# iterate at a distance from the minimiser, and this distance grows with the rate. So the report's advice is false
 # ({ref}`berthier2019:rem-largest-rate <berthier2019-rem-largest-rate>`). With the rate 0.002 the run is too slow,
 # because 400 steps are too few to come near the minimiser. Also, the guarantee of the last iterate alone does depend
 # on the rate, through $C$.

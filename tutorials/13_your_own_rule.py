@@ -536,11 +536,11 @@ print(done.stdout or done.stderr)
 #
 # `--net` takes the name of a paper's network, sizes such as `784-64-10`, or a text that describes the layers. Such a
 # text has the shape of an input, a colon, and the layers. `conv8-5` has 8 channels and kernels of $5 \times 5$,
-# padded so that images keep their size. `pool2` takes the largest (`avgpool2` the mean) of $2 \times 2$ outputs of
-# the layer before. `dense32` has 32 units. The last number is the number of classes. `--activation` is the activation
-# of all layers except the last. For everything else (another stride, a skip, or an activation for each layer) write a
-# function. `--net module:function` calls this function with the keywords `loss`, `init`, `rng` and `dtype`. All its
-# randomness must come from `rng`.
+# padded so that images keep their size. `pool2` takes the largest of $2 \times 2$ outputs of the layer before, and
+# `avgpool2` takes their mean. `dense32` has 32 units. The last number is the number of classes. `--activation` is the
+# activation of all layers except the last. For everything else (another stride, a skip, or an activation for each
+# layer) write a function. `--net module:function` calls this function with the keywords `loss`, `init`, `rng` and
+# `dtype`. All its randomness must come from `rng`.
 #
 # nfa states no guarantee of its own for your network, because the first weights of your network could depend on the
 # training data. The record repeats the rule's claim, as `unchecked`. If you have changed the file of the network, nfa

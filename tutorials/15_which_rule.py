@@ -195,8 +195,8 @@ for name, one in (("as drawn", drawn), ("turned", turned)):
 # - We tried 24 random settings of each rule at $\epsilon = 3$. Each trial ran for a quarter of the epochs, with the
 #   noise that its number of steps needs.
 # - The best six settings of each rule ran for all epochs, at each $\epsilon$.
-# - At $\epsilon = 1$ the noise is more than twice as large. At this $\epsilon$, three of the six settings also ran
-#   with a third of their learning rate.
+# - At $\epsilon = 1$ the noise is more than twice as large as at $\epsilon = 3$. So at $\epsilon = 1$, three of the
+#   six settings also ran with a third of their learning rate.
 #
 # The file `nfa/papers/ours/equal_epsilon.toml` has the ranges and the budget of the search. The repository has the
 # records of the final runs: twenty epochs of Fashion-MNIST and of MNIST, with three seeds. This cell reads them.
