@@ -54,9 +54,9 @@ plt.rcParams.update({"axes.grid": True, "axes.axisbelow": True})
 # %% [markdown]
 # ## Speckle
 #
-# We simulate three parts. A pattern $x \in \{0, 1\}^{100}$ tells which of a hundred mirrors are lit. The medium is a
-# fixed matrix $R$ of complex Gaussian numbers, which nobody designed. The camera has 64 x 64 pixels. The field at the
-# camera is $R x$, and the camera records $|R x|^2$.
+# We simulate mirrors, a medium and a camera. The entries of a pattern $x \in \{0, 1\}^{100}$ are 1 for the lit
+# mirrors and 0 for the others. The medium is a fixed random matrix $R$ of complex Gaussian numbers. The camera has 64
+# x 64 pixels. The field at the camera is $R x$, and the camera records $|R x|^2$.
 
 # %%
 rng = np.random.default_rng(0)
@@ -77,9 +77,9 @@ axes[3].hist(seen[0] / lit, bins=40, density=True)
 grid = np.linspace(0, 8, 100)
 axes[3].semilogy(grid, np.exp(-grid), "k--")
 axes[3].set(title="intensity / lit", ylim=(1e-3, 2))
-# In words: Three pictures of speckle. If one mirror is turned, the first picture stays nearly as it is. Another
-# pattern makes another picture. The histogram of the intensities is a straight line on a log scale, the exponential
-# distribution.
+# In words: Three pictures of speckle. If one mirror is turned, the picture hardly changes. A different pattern makes
+# a different picture. On a log scale, the histogram of the intensities follows a straight line, as for the
+# exponential distribution.
 plt.show()
 _, turned, another = np.corrcoef(seen)[0]
 print(f"correlation with the first: {turned:.3f} and {another:.3f}")
@@ -88,13 +88,13 @@ print(f"a second exposure is the same: {np.array_equal(opu.intensity(x), seen)}"
 # %% [markdown]
 # The same pattern gives the same picture every time, so the picture is a function of the pattern and not noise. The
 # values follow the exponential distribution of the dashed line, because the field is a sum of many independent
-# complex numbers. Most pixels are dark, and a few are many times brighter than the mean. This will matter when the
-# camera gets 8 bits.
+# complex numbers. Most pixels are dark, and a few are many times brighter than the mean. The bright pixels are
+# important below, where the camera has only 8 bits.
 #
 # ## From intensity to a linear projection
 #
-# **Predict before you run**: we take a picture with the lights $u$, one with the lights $v$, and one with both. Is
-# the picture of both the sum of the two?
+# **Predict before you run**: We take one picture with the mirrors of $u$ lit, a second picture with those of $v$, and
+# a third with all of these mirrors. Is the third picture the sum of the first two?
 
 # %%
 u, v = np.zeros((1, 100)), np.zeros((1, 100))
@@ -107,22 +107,22 @@ for ax, name in zip(axes, ("intensity", "linear"), strict=True):
     ax.plot((read(u) + read(v))[0], read(both)[0], ".", ms=2)
     ax.axline((0, 0), slope=1, color="k", lw=0.8)
     ax.set(xlabel="of u, plus of v", ylabel="of u + v", title=name)
-# In words: Dots of u + v over u plus v. Intensities scatter widely about the diagonal. The linear projection lies on
-# it.
+# In words: For each pixel, the value for u + v over the sum of the values for u and v. Intensities scatter widely
+# about the diagonal. The values of the linear projection lie on the diagonal.
 plt.show()
 
 # %% [markdown]
-# Intensities are not linear. Where the two fields are opposite, two lights are darker than one. The right picture
-# shows what equation 5 needs, and we compute it from intensities too. A third set of mirrors is the **anchor** $a$,
-# which the data never use. The anchor is lit together with $x$, and
+# Intensities are not linear. Where the two fields are opposite, two lights together are darker than one. Equation 5
+# needs the linear projection of the right picture. We compute this projection from intensities, too. A third set of
+# mirrors is the **anchor** $a$, which the data never use. The anchor is lit together with $x$, and
 #
 # $$\frac{|R(x+a)|^2 - |R x|^2 - |R a|^2}{2 |R a|} = \mathrm{Re}\big(e^{-i \arg R a} \, R x\big)$$
 #
-# is linear in $x$. It is the part of the field that is in phase with the anchor's field. The function
-# `nfa.feedback.camera.recover` computes it. (For this reason the verdict of {ref}`ohana2021:eq5 <ohana2021-eq5>` is
-# `conditional`: the equation is true of the device's linear mode.) The anchor's phase is independent of the rest of
-# the medium, so the matrix of the linear projection is real and Gaussian. Nobody knows this matrix for a real device,
-# but in a simulation we can print it.
+# is linear in $x$. This quotient is the part of the field that is in phase with the anchor's field. The function
+# `nfa.feedback.camera.recover` computes the quotient. (For this reason the verdict of
+# {ref}`ohana2021:eq5 <ohana2021-eq5>` is `conditional`: the equation is true only in the device's linear mode.) The
+# anchor's phase is independent of the rest of the medium, so the matrix of the linear projection is real and
+# Gaussian. Nobody knows this matrix for a real device, but in a simulation we can print it.
 
 # %%
 entries = opu.B.ravel()
@@ -135,11 +135,11 @@ print(f"third moment {third:+.3f} (Gaussian: 0), fourth {fourth:.3f} (Gaussian: 
 # ## Eight bits
 #
 # The camera has $2^8$ levels between 0 and the intensity at which it saturates. If the saturation is high, the levels
-# are coarse. If it is low, bright pixels are cut off. We light one mirror, as a ternarised error (an error with
-# entries -1, 0 and 1) often does, next to an anchor of 16.
+# are coarse. If it is low, bright pixels are cut off. We light one mirror together with an anchor of 16 mirrors. A
+# ternarised error (an error with entries -1, 0 and 1) often lights only one mirror.
 #
-# **Predict before you run**: the mean intensity is about 17. Where is the best saturation for 8 bits? Is it the same
-# for 4?
+# **Predict before you run**: the mean intensity is about 17. Which saturation is the best for 8 bits? Is the best
+# saturation the same for 4 bits?
 
 # %%
 one = np.eye(10)
@@ -160,8 +160,8 @@ ax.axvline(17, color="gray", ls=":")
 ax.set(xlabel="saturation, in units of one mirror's mean", ylabel="relative error of B x")
 ax.set(title="Rounding and cutting off")
 ax.legend()
-# In words: Relative error over the saturation, for 4, 6, 8 and 10 bits. Each falls to a least value and rises again.
-# With more bits the least value is lower and lies further right.
+# In words: Relative error over the saturation, for 4, 6, 8 and 10 bits. Each curve falls to a least value and rises
+# again. With more bits, the least value is lower, and its saturation is higher.
 plt.show()
 
 # %% [markdown]
@@ -171,9 +171,10 @@ plt.show()
 #
 # ## Shot noise: is it equation 10?
 #
-# Equation 10 has $p = B x + N(0, \sigma^2 I)$, which is independent noise of one size. Light consists of photons, and
-# their number is Poisson. The variance of this number is its mean. How does this noise appear in the result of
-# `recover`? We take many exposures of the same pattern and measure every pixel.
+# Equation 10 is $p = B x + N(0, \sigma^2 I)$, so its noise is independent and has the same size in every entry. Light
+# consists of photons, and their number has a Poisson distribution. So the variance of this number equals its mean.
+# How does this noise appear in the result of `recover`? We take many exposures of the same pattern and measure every
+# pixel.
 
 # %%
 photons, exposures = 100.0, 400
@@ -196,21 +197,22 @@ ax.set(xlabel="intensity of the anchor at the pixel", ylabel="std of the project
 ax.set(title=f"{photons:g} photons per mirror and pixel, two mirrors lit")
 ax.legend()
 # In words: Standard deviation of the projection at each pixel over the anchor's intensity. With an anchor of one
-# mirror it scatters widely. With 256 all pixels lie close to the dashed line.
+# mirror, the values scatter widely. With an anchor of 256 mirrors, all values lie close to the dashed line.
 plt.show()
 
 # %% [markdown]
 # With a weak anchor every pixel has its own noise, which depends on the data through $I_x$. Equation 10 does not
 # describe this noise. With a strong anchor all pixels come close to the dashed line, and equation 10 describes the
 # noise. So "the noise of the device is Gaussian" is a statement about how the device is used
-# ({ref}`ohana2021:eq10 <ohana2021-eq10>`, `ambiguous`). The paper itself adds its noise numerically, and our code of
-# its rules does the same.
+# ({ref}`ohana2021:eq10 <ohana2021-eq10>`, `ambiguous`). The paper adds its noise numerically, and so does our code of
+# the paper's rules.
 #
 # ## An error has signs
 #
-# Mirrors show $0$ and $1$. So an error $e = \hat y - y$ is ternarised. It becomes $+1$ above a threshold $t$, $-1$
-# below $-t$, and $0$ between. It is shown as two pictures: $B(e_+ - e_-) = B e_+ - B e_-$
-# ({ref}`ohana2021:exp-twoproj <ohana2021-exp-twoproj>`). Two measurements have twice the variance:
+# Mirrors show $0$ and $1$. So an error $e = \hat y - y$ is ternarised. An entry becomes $+1$ above a threshold $t$,
+# $-1$ below $-t$, and $0$ between. The mirrors show the entries $+1$ and $-1$ in two pictures, $e_+$ and $e_-$,
+# because $B(e_+ - e_-) = B e_+ - B e_-$ ({ref}`ohana2021:exp-twoproj <ohana2021-exp-twoproj>`). The difference of two
+# measurements has twice the variance of one measurement:
 
 # %%
 twice = OPU(10, 4000, rng=np.random.default_rng(4), noise_std=1.0)
@@ -221,11 +223,12 @@ spread_two = (twice.project(e, rng=rng) - e @ twice.B.T).std()
 print(f"noise of one projection {spread_one:.3f}, of a difference {spread_two:.3f}")
 
 # %% [markdown]
-# How much of $e$ remains? We train a network by TDFA (DFA with ternary errors) on real images. At three times we
-# compare the ternarised errors of a batch with the errors, for every threshold.
+# How much of $e$ remains? We train a network by TDFA (DFA with ternary errors) on real images. We compare the errors
+# of 1,000 records with their ternarised errors, for many thresholds. We do so before training, after one epoch and
+# after four epochs.
 #
-# **Predict before you run**: before training all ten outputs are near $0.1$. Which thresholds are good then? Which
-# are good later?
+# **Predict before you run**: before training all ten outputs are near $0.1$. Which thresholds are good before
+# training? Which are good after four epochs?
 
 # %%
 images = data.load("fashion-mnist-small")
@@ -233,11 +236,11 @@ how = {"how": "standard", "dtype": np.float32}
 x_train, x_test = data.scale_pixels(images.x_train, images.x_test, **how)
 x_train, x_test = x_train.reshape(len(x_train), -1), x_test.reshape(len(x_test), -1)
 y = data.one_hot(images.y_train, images.classes, np.float32)
-EPOCH = 94  # batches of 64
+EPOCH = 94  # steps of one epoch, with batches of 64 of the 6,000 images
 
 
 def learn(make, epochs=4, seed=1):
-    """Networks before training and after every epoch; make(streams, net) is the rule."""
+    """Networks before training and after every epoch. make(streams, net) returns the rule."""
     streams = noise.Streams(seed)
     net = network.mlp((784, 256, 256, 10), tanh, rng=streams("init"), dtype=np.float32)
     kept, rule = [net.copy()], make(streams, net)
@@ -281,11 +284,12 @@ axes[0].legend()
 plt.show()
 
 # %% [markdown]
-# Before training at $t = 0.15$, little but the entry of the true class remains. Still the cosine is high, because
-# this entry is nearly all of $e$ ({ref}`ohana2021:exp-ternary <ohana2021-exp-ternary>`). Later the mirrors stay dark
-# for records that the network predicts with confidence. An error below the threshold teaches the hidden layers
-# nothing ({ref}`ohana2021:scale <ohana2021-scale>`). Also, $|t(e)|$ is 1, 2, ... for any size of $e$. So a record
-# that is a little wrong has as much influence as one that is very wrong.
+# Before training at $t = 0.15$, little but the entry of the true class remains. Still, the cosine of $e$ and $t(e)$
+# is high, because the entry of the true class is nearly all of $e$
+# ({ref}`ohana2021:exp-ternary <ohana2021-exp-ternary>`). Later the mirrors stay dark for records that the network
+# predicts with confidence. An error below the threshold teaches the hidden layers nothing
+# ({ref}`ohana2021:scale <ohana2021-scale>`). Also, the nonzero entries of $t(e)$ are 1 or -1 for any size of $e$. So
+# a record whose error is just above the threshold has as much influence as a record with a large error.
 #
 # ## Does it learn?
 #
@@ -319,22 +323,22 @@ for name, kept in found.items():
     print(f"{name:24}" + "".join(f"{a:6.1f}" for a in curve) + "   % after each epoch")
 
 # %% [markdown]
-# After four epochs all four are within half a point, although the ternary error starts slower. So neither the ternary
-# error nor the camera matters much here. With seeds 1 to 5, DFA is 1.5 to 3.5 points more accurate than the next
-# after the first epoch. After the fourth epoch, all four end within a point with seeds 1 to 4. With seed 5, DFA is
-# 1.5 to 2.5 points more accurate.
+# After four epochs, the four accuracies differ by at most half a point, although networks with ternary errors are
+# less accurate after the first epoch. So neither the ternary error nor the camera matters much here. With seeds 1 to
+# 5, DFA is 1.5 to 3.5 points more accurate than the next best method after the first epoch. After the fourth epoch,
+# the four accuracies are within a point of each other with seeds 1 to 4. With seed 5, DFA is 1.5 to 2.5 points more
+# accurate than the others.
 #
-# At the paper's size and without privacy, our three seeds have 86.49 % for DFA, 85.59 % for TDFA and 85.59 % for
-# PDFA. All but TDFA are within a point of the paper's accuracies
-# ({doc}`the report </generated/experiments/ohana2021-table1-paper>`,
-# {ref}`ohana2021:table1-c1 <ohana2021-table1-c1>`). These runs use the settings of DFA
-# ({ref}`ohana2021:exp-notuning <ohana2021-exp-notuning>`).
+# At the paper's size and without privacy, the mean accuracy of our three seeds is 86.49 % for DFA, 85.59 % for TDFA
+# and 85.59 % for PDFA. The means of DFA and PDFA are within a point of the paper's accuracies ({doc}`the report
+# </generated/experiments/ohana2021-table1-paper>`, {ref}`ohana2021:table1-c1 <ohana2021-table1-c1>`). The runs of
+# TDFA and PDFA use the settings of DFA ({ref}`ohana2021:exp-notuning <ohana2021-exp-notuning>`).
 #
 # ## PDFA, the whole update
 #
-# For privacy the paper clips what enters an update and adds noise to every projected error
-# ({ref}`ohana2021:eq8 <ohana2021-eq8>`, {ref}`ohana2021:eq9 <ohana2021-eq9>`, Algorithm 1). The resulting rule is
-# PDFA. The box shows the whole update for a batch of $m$ records:
+# For privacy, the paper clips the projected errors and the inputs of each layer. It also adds noise to every
+# projected error ({ref}`ohana2021:eq8 <ohana2021-eq8>`, {ref}`ohana2021:eq9 <ohana2021-eq9>`, Algorithm 1). The
+# resulting rule is PDFA. The box shows the whole update for a batch of $m$ records:
 #
 # :::{admonition} PDFA: record $i$, layer $l$ with $n_l$ units, which reads $h_i^{l-1}$ of $n_{l-1}$ entries
 #
@@ -355,10 +359,11 @@ for name, kept in found.items():
 #
 # :::
 #
-# The code is in `nfa/rules/pdfa.py`, line by line. (The paper prints $h^l$ where the shapes need $h^{l-1}$. It also
-# prints $B^{l+1}$ in one place for the matrix that it calls $B^l$ in another. We index $B$ by the layer that it
-# feeds.) Note **where** the noise is. It is inside the sum, before $\phi'$ and before $\tilde h$. DP-SGD and DP-DFA
-# add their noise to the finished mean, entry by entry. Tutorial 08 is about this difference.
+# The file `nfa/rules/pdfa.py` computes this update line by line. (The paper prints $h^l$ where the shapes need
+# $h^{l-1}$. In one place it also prints $B^{l+1}$ for the matrix that it calls $B^l$ in another place. We index $B$
+# by the layer that it feeds.) Note **where** the noise is. The noise is inside the sum, before $\phi'$ and before
+# $\tilde h$. DP-SGD and DP-DFA add their noise to the finished mean, entry by entry. Tutorial 08 is about this
+# difference.
 #
 # ## How large is the paper's noise?
 #
@@ -388,13 +393,13 @@ averaged = expected_noise_norm(0.01, 512) / np.sqrt(256), np.sqrt(parameters) / 
 print("noise over signal: PDFA, sigma = 0.01, {:.2%}; DP-SGD, noise multiplier 1, {:.0%}".format(*averaged))
 
 # %% [markdown]
-# The printed figures are those of a layer of 100 units. With the paper's 512 units, the norm of the noise is 2.26
-# times as large as the text says. In the 10 units of the output layer it is 3.2 times smaller. The verdict is
-# `differs`, not `false`, because the paper calls its figures rough. It means them as lower bounds on the noise, and
-# as such they hold in the hidden layers. The comparison with private backpropagation is `false`. Averaging over a
-# batch shrinks the noise of PDFA. DP-SGD adds its noise to the average, in every coordinate, and this noise is more
-# than 200 times larger. The paper's noise comes from the computer, as ours does
-# ({ref}`ohana2021:sim-noise <ohana2021-sim-noise>`).
+# The paper's figures are correct for a layer of 100 units. With the paper's 512 units, the norm of the noise is 2.26
+# times as large as the paper states. In the 10 units of the output layer, the norm is 3.2 times smaller than the
+# paper states. The verdict is `differs`, not `false`, because the paper calls its figures rough. The paper means
+# these figures as lower bounds on the noise, and these bounds hold in the hidden layers. The comparison with private
+# backpropagation is `false`. Averaging over a batch reduces the noise of PDFA. DP-SGD adds its noise to the average,
+# in every coordinate. As a share of the largest signal, this noise is more than 200 times larger. The paper generates
+# its noise on a computer, as we do ({ref}`ohana2021:sim-noise <ohana2021-sim-noise>`).
 #
 # Does the network still learn with this noise? For one batch, we compare the direction of layer 2 with the gradient
 # by backpropagation. We add the clips and the noise one after the other.
@@ -429,38 +434,39 @@ plt.show()
 # %% [markdown]
 # The clips change the cosine little, but the noise lowers it a lot. At $\sigma = 0.2$ the cosine of a single step is
 # near 0.1. The noise $g$ is drawn for every record, also for those with an error of nearly zero. The mean over the
-# batch removes only part of the noise. Still, networks learn, because the remaining signal has the same direction in
-# every step and the noise has not. At the paper's size our DFA went from 84.91 % with clips alone to 81.70 % at
-# $\sigma = 0.2$ ({doc}`the report </generated/experiments/ohana2021-table1-paper>`). The next tutorial asks if this
-# noise hides a record.
+# batch removes only part of the noise. Still, networks learn, because the signal keeps nearly the same direction from
+# step to step, and the noise does not. At the paper's size our DFA went from 84.91 % with clips alone to 81.70 % at
+# $\sigma = 0.2$ ({doc}`the report </generated/experiments/ohana2021-table1-paper>`). The next tutorial tests whether
+# this noise hides a record.
 #
 # ## What you have learnt
 #
 # - A scattering medium multiplies by a fixed random matrix. A camera records intensities, which are not linear.
 # - With an anchor, three intensities give a linear projection. At 8 bits an error of about 9 % remains.
-# - The noise of photons has one size in all pixels only if the anchor is strong.
-# - Mirrors show an error as its large positive and negative entries, in two pictures. After four epochs this loses
-#   little accuracy here.
+# - The noise of photons has the same size in all pixels only if the anchor is strong.
+# - Mirrors show the signs of an error's large entries, in two pictures. After four epochs, the loss of accuracy from
+#   ternary errors is small here.
 # - PDFA adds its noise to each record's projected error, before $\phi'$ and before the product with $h^\top$.
 #
 # ## Exercises
 #
 # 1. **By hand.** Take the fields $R x = 3 + 4i$ and $R a = 5$. Which three intensities does the camera record? What
 #    does `recover` compute from them? Check: the docstring of `nfa.feedback.camera.recover`.
-# 2. **No anchor.** Take $|R e_+|^2 - |R e_-|^2$ as a projection. Is it linear in $e$? Use `opu.intensity` to find a
-#    pair of errors that refutes it (one each with a $+1$). What do a $+1$ and a $-1$ show? Check: in the clone,
-#    `pytest --eq ohana2021:exp-twoproj`.
+# 2. **No anchor.** Take $|R e_+|^2 - |R e_-|^2$ as a projection. Is this projection linear in $e$? Use
+#    `opu.intensity` to find two errors, each with a single $+1$, that refute linearity. Does a pair of errors, one
+#    with a $+1$ and one with a $-1$, refute linearity too? Check: in the clone, `pytest --eq ohana2021:exp-twoproj`.
 # 3. **Dark noise.** Replace the photons in the cell on shot noise by `Camera(dark_std=...)`, and light two mirrors,
-#    then four. Which of the two noises depends on the data, and which only on the pixel? Which is nearer to equation
-#    10, and why does the paper mention temperature? Check: the standard deviation is then `dark_std / np.sqrt(I_a)`.
-#    See also {ref}`ohana2021:eq10 <ohana2021-eq10>`.
+#    then four. Compare dark noise with the noise of photons. Which noise depends on the data, and which only on the
+#    pixel? Which noise is nearer to equation 10, and why does the paper mention temperature? Check: with dark noise,
+#    the standard deviation is `dark_std / np.sqrt(I_a)`. See also {ref}`ohana2021:eq10 <ohana2021-eq10>`.
 # 4. **One bit less.** From which `bits` and `saturation` on do the hidden layers learn nothing? Train with
-#    `light(Camera(...))` and compare with the ideal OPU, and with `bits=8, saturation=1e5`, where no light is left.
-#    The latter reaches about 74 % after four epochs, because the top layer learns from $e$ itself. Is anything worse
-#    than that?
+#    `light(Camera(...))`. Compare the accuracy with that of the ideal OPU, and with that of the camera with
+#    `bits=8, saturation=1e5`, which rounds all light to 0. With this camera, the accuracy is about 74 % after four
+#    epochs, because the top layer learns from $e$ itself. Can a different device have a lower accuracy?
 # 5. **Random targets.** Before training, $t = 0.15$ leaves little but the label. The rule `nfa.rules.drtp` always
-#    projects the label. Train with it and compare: 77.5 % after four epochs. Check:
-#    {ref}`ohana2021:exp-ternary <ohana2021-exp-ternary>` has our numbers, and `nfa demo` makes another run.
+#    projects the label. Train with this rule, and compare its accuracy with those above. Its accuracy is 77.5 % after
+#    four epochs. Check: {ref}`ohana2021:exp-ternary <ohana2021-exp-ternary>` has our numbers, and `nfa demo` makes
+#    another run.
 #
 # ## Three questions
 #
@@ -479,14 +485,14 @@ plt.show()
 # with confidence?</summary>
 #
 # They learn nothing, because every entry of the record's error is below the threshold and the mirrors stay dark.
-# Without privacy this is harmless. Under PDFA such a record still contributes its noise.
+# Without privacy, this does no harm. Under PDFA, such a record still contributes its noise.
 #
 # </details>
 #
 # <details><summary>3. Where in PDFA's update is the noise?</summary>
 #
-# It is on the projected error of each record, before $\phi'$ and before the product with $h^\top$. So the weights
-# receive noise times $h^\top$, and not independent noise on each entry.
+# The noise is on the projected error of each record, before $\phi'$ and before the product with $h^\top$. So the
+# weights receive noise times $h^\top$, and not independent noise on each entry.
 #
 # </details>
 #

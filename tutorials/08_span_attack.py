@@ -11,14 +11,14 @@
 #
 # After this page you can take one published update of a neural network and find out on which images this update was
 # computed. You can explain why noise that an algorithm adds inside a matrix product does not hide these images,
-# however large the noise is. You can also add noise that does hide them, and measure how much accuracy this noise
-# costs.
+# however large the noise is. You can also add noise that does hide the images, and measure the loss of accuracy from
+# this noise.
 #
 # **Have this page open**: Ohana et al. (2021), section 3.3: Proposition 3, and the three sentences below it. These
-# sentences go from a column to a matrix, from a matrix to the network, and from the network to $(\epsilon, \delta)$.
-# The rule adds Gaussian noise, and for a single column the paper bounds what this noise hides. Then the paper adds up
-# the columns. This tutorial inspects a whole update, identifies every record of the batch, and then asks which of
-# these sentences is wrong.
+# sentences extend the result from a column to a matrix, from a matrix to the network, and from the network to
+# $(\epsilon, \delta)$. The paper's rule, PDFA, adds Gaussian noise. For a single column of the update, the paper
+# bounds the privacy loss. Then it adds up the bounds of the columns. This tutorial inspects a whole update and
+# identifies every record of the batch. Then it asks which of the three sentences is wrong.
 #
 # You need PDFA (tutorial 07) and Rényi divergence (tutorial 03). From linear algebra, you need the row space of a
 # matrix.
@@ -75,7 +75,7 @@ plt.rcParams.update({"axes.grid": True, "axes.axisbelow": True})
 # We use the paper's network, 784-512-512-10 with tanh, its clips, and a batch of 64 real images. The update of layer 1
 # is a matrix of 512 x 784 numbers. Each of these numbers is noisy.
 #
-# **Predict before you run**: What is the rank of this matrix? And what is its rank with 500 times the noise?
+# **Predict before you run**: What is the rank of this matrix? And what is its rank with 500 times as much noise?
 
 # %%
 images = data.load("fashion-mnist-small")
@@ -137,9 +137,9 @@ plt.show()
 # pixel. If you draw a row as an image of 28 x 28, what do you see?
 
 # %%
-h_batch = layer_input(net, 1, x[members], **clips)  # (64, 784), a record a row
-noise_part = update(0.2)[0][1] - update(0.0)[0][1]  # the same g, times 0.2 and times 0
-left = m * noise_part @ np.linalg.pinv(h_batch)  # (512, 64): g_i * phi'_i, a record a column
+h_batch = layer_input(net, 1, x[members], **clips)  # (64, 784), one record per row
+noise_part = update(0.2)[0][1] - update(0.0)[0][1]  # both updates draw the same g
+left = m * noise_part @ np.linalg.pinv(h_batch)  # (512, 64): g_i * phi'_i, one record per column
 off = np.abs(noise_part - left @ h_batch / m).max()
 print(f"noise part - left h / m: at most {off:.0e}")
 independent = noise_part.std() * np.random.default_rng(0).standard_normal(784)
@@ -166,11 +166,11 @@ plt.show()
 
 # %% [markdown]
 # **Noise times $h^\top$.** The noise is a tall random matrix, 512 x 64, which is multiplied by the images from the
-# right. So a row of the product does not look like snow, as on the lower right. Each row is a random mixture of the 64
-# images of the batch: shirts and shoes with random weights, laid over each other. Whatever $g_i$ is, every row of $dW$
-# is a combination of $h_1, \dots, h_m$, the inputs of the batch. With 784 columns and 64 records, these combinations
-# are a small subspace of all possible rows, and **the noise never leaves this subspace**. (The paper has 256 records,
-# and 784, 512 and 512 columns.)
+# right. So a row of the product does not look like snow, as on the lower right. Each row is a random mixture of the
+# 64 images of the batch. You see shirts and shoes with random weights, laid over each other. Whatever $g_i$ is, every
+# row of $dW$ is a combination of $h_1, \dots, h_m$, the inputs of the batch. With 784 columns and 64 records, these
+# combinations are a small subspace of all possible rows, and **the noise never leaves this subspace**. (The paper has
+# 256 records, and 784, 512 and 512 columns.)
 #
 # ## Who was in the batch?
 #
@@ -197,14 +197,15 @@ for sigma, color in ((0.2, "C0"), (100.0, "C1")):
 ax.set(xscale="log", yscale="log", ylim=(0.7, 3000), title="Layer 1")
 ax.set(xlabel="distance from the span, relative", ylabel="images")
 ax.legend(loc="upper center")
-# In words: Histograms of the distance from the span of an update on log scales. The 64 members are at rounding error,
-# and 1,000 other images are more than ten decades away. The histograms are the same for small and large noise.
+# In words: Histograms of the distance from the span of an update on log scales. The distances of the 64 members are
+# rounding errors. Those of 1,000 other images are more than ten orders of magnitude larger. The histograms are the
+# same for small and large noise.
 plt.show()
 
 # %% [markdown]
-# The members are at rounding error, and the nearest other image is about fourteen decades away. More noise changes
-# nothing. The attack also works in float32, and with momentum. It works as well if only the weights are published,
-# because we can compute the update from the weights.
+# The distances of the members are rounding errors. The distance of the nearest other image is about fourteen orders
+# of magnitude larger. More noise does not change this result. The attack also works in float32, and with momentum. It
+# works as well if only the weights are published, because we can compute the update from the weights.
 
 # %%
 single = network.ohana2021(rng=streams("init"), dtype=np.float32)
@@ -228,7 +229,7 @@ print(f"nearest other {residuals[m:].min():.3f}, AUC {area:g}")
 # %% [markdown]
 # ## What can we recover about each record?
 #
-# Anyone who knows the batch can undo the averaging, because the 64 unknown rows have 784 equations for each unit. The
+# Anyone who knows the batch can undo the averaging, because each unit has 784 equations for 64 unknown values. The
 # solution is $(u_i + g_i) \odot \phi'_i$ for every record. Here the noise **does** protect one thing: the label.
 
 # %%
@@ -260,10 +261,10 @@ print(f"sigma 0.2: {right[3]:.0%}, sigma 1: {right[6]:.0%}, sigma 5: {right[8]:.
 # ## Why adding up columns fails
 #
 # Proposition 3 is about one column $k$: $m \, dW_{\cdot k} = \sum_i ((u_i + g_i) \odot \phi'_i) h_{ik}$. A single
-# column is Gaussian with independent entries ({ref}`ohana2021:eq13 <ohana2021-eq13>`). The next sentence of the paper
-# multiplies by the number of columns, as a precaution, because all columns contain the **same** $g_i$. Composition
-# adds up releases with independent noise. Here the noise is not independent, and nothing tells us in which direction
-# the error of the sum goes.
+# column is Gaussian with independent entries ({ref}`ohana2021:eq13 <ohana2021-eq13>`). In the next sentence, the
+# paper multiplies the bound by the number of columns, as a precaution, because all columns contain the **same**
+# $g_i$. But composition adds up the bounds of releases with independent noise. Here the noise is not independent, so
+# the sum can be too large or too small.
 #
 # The smallest example has one unit, three records, two columns, and no signal at all. $D$ has the inputs
 # $(1, 1), (1, -1), (1, 1)$. In $D'$ the third input is $(1, -1)$.
@@ -295,17 +296,17 @@ print(f"each column by itself: {alone}; together {truth[0]:.4f} at every sigma")
 print(f"together at order 2: {matrix_renyi(D, D2, alpha=2, sigma=100.0)}")
 
 # %% [markdown]
-# Each column is $N(0, 3\sigma^2)$ under both, so a single column reveals nothing. But the two columns are positively
-# correlated under $D$, and negatively under $D'$. **No single column contains this correlation.** The correlation does
-# not depend on the size of the noise: the divergence is flat where the claim goes to zero. With more columns than
-# records, the correlation becomes a certainty: every row is in the span, and the divergence is infinite. So
-# {ref}`ohana2021:prop3-cols <ohana2021-prop3-cols>` is `false`. Two other claims,
-# {ref}`ohana2021:prop3-layers <ohana2021-prop3-layers>` and {ref}`ohana2021:prop3-dp <ohana2021-prop3-dp>`, build on
-# it by steps that are sound in themselves. They are `false` as well.
+# Each column is $N(0, 3\sigma^2)$ under $D$ and under $D'$, so a single column reveals nothing. But the two columns
+# are positively correlated under $D$, and negatively under $D'$. **No single column contains this correlation.** The
+# correlation does not depend on the size of the noise. So the exact divergence stays the same when the noise grows,
+# but the claimed divergence goes to zero. If there are more columns than records, every row is in the span of the
+# inputs, and the divergence is infinite. So {ref}`ohana2021:prop3-cols <ohana2021-prop3-cols>` is `false`. Two other
+# claims, {ref}`ohana2021:prop3-layers <ohana2021-prop3-layers>` and {ref}`ohana2021:prop3-dp <ohana2021-prop3-dp>`,
+# follow from this claim by correct steps. Their verdict is `false` as well.
 #
-# Does this matter for the rule, or only for the formulas? We take the most favourable case, in which Proposition 3
+# Does this error affect the rule, or only the formulas? We take the most favourable case, in which Proposition 3
 # holds for each column, with noise 500 times the paper's largest. Then we run the rule on two batches of 256 that
-# differ in one image, with 16 updates each. The paper calls the constraints of its Table 1 strong
+# differ in one image, and compute 16 updates of each batch. The paper calls the constraints of its Table 1 strong
 # ({ref}`ohana2021:claim-strong <ohana2021-claim-strong>`). So we also print the $\epsilon$ that its formula gives for
 # the largest $\sigma$ of the table.
 #
@@ -333,8 +334,9 @@ table1, _ = claimed_pdfa_epsilon(
 print(f"for Table 1 at sigma 0.2, at best: {table1:.0f}")
 
 # %% [markdown]
-# The attack identifies the batch of each of the 32 runs correctly. The paper itself reports no $\epsilon$ for its
-# Table 1. The last line is the value of its formula. As a statement about records, this value is not valid either.
+# The attack identifies the batch of each of the 32 updates correctly. The paper itself reports no $\epsilon$ for its
+# Table 1. The last printed line is the $\epsilon$ that the paper's formula gives. As a guarantee for records, this
+# $\epsilon$ is not valid either.
 #
 # ## Proposition 3 by itself
 #
@@ -362,7 +364,7 @@ print("tanh'(9) = {:.1e}, sigmoid'(20) = {:.1e}".format(*derivatives))
 
 # %% [markdown]
 # A lower bound on the norm is not enough either. The proof needs a lower bound on every entry. It uses this bound for
-# the deviations ({ref}`ohana2021:eq14 <ohana2021-eq14>`) and for all that follows from them
+# the standard deviations ({ref}`ohana2021:eq14 <ohana2021-eq14>`) and for all that follows from them
 # ({ref}`ohana2021:A1-s5 <ohana2021-a1-s5>`, {ref}`ohana2021:A1-s6 <ohana2021-a1-s6>`,
 # {ref}`ohana2021:A2 <ohana2021-a2>`). Take 256 records with norms between 1/2 and 1. Only the first record has a
 # nonzero entry in column 0, and the label of this record flips:
@@ -386,15 +388,17 @@ promised = claimed_equal_covariances(alpha=2, m=m_all, sigma=sigma_all, clips=fl
 print(f"divergence of order 2: {divergence:.1f}, promised at most {promised:.4f}")
 
 # %% [markdown]
-# **The proof covers only one of the two orders.** The proof takes the case in which the replaced record makes no
-# entry's noise smaller. A definition of privacy asks for both orders of $D$ and $D'$. Let one record go from the upper
-# bounds to the lower ones, $r = 4$, in a column of 512 rows of a batch of 256, with equal means. Then the preprint's
-# formula ({ref}`ohana2021:pre-prop3 <ohana2021-pre-prop3>`) and the last lines of both proofs
-# ({ref}`ohana2021:prop3-proof-3 <ohana2021-prop3-proof-3>`, {ref}`ohana2021:A1-s7 <ohana2021-a1-s7>`) have the same
-# value as Equation 17. The appendix has an alternative to Equation 17 ({ref}`ohana2021:A1-alt <ohana2021-a1-alt>`).
-# The paper multiplies Equation 17 by the number $T$ of iterations ({ref}`ohana2021:prop3-T <ohana2021-prop3-t>`), and
-# the figure is the case $T = 1$. The paper also says that a tighter bound would be very challenging
-# ({ref}`ohana2021:rem3.1 <ohana2021-rem3-1>`). Compare the three curves at small orders:
+# **The proof covers only half of the definition.** Privacy needs a bound on two divergences, that of $D$ from $D'$
+# and that of $D'$ from $D$. The proof takes only the case in which the replaced record makes no entry's noise
+# smaller. Take a batch of 256 and a column of 512 rows, with with tau_B near 0, the means are equal under $D$ and
+# $D'$. The replaced record has the upper bounds under $D$ and the lower bounds under $D'$, so its variances differ by
+# the factor $r = 4$. In this case, the preprint's formula ({ref}`ohana2021:pre-prop3 <ohana2021-pre-prop3>`) and the
+# last lines of both proofs ({ref}`ohana2021:prop3-proof-3 <ohana2021-prop3-proof-3>`,
+# {ref}`ohana2021:A1-s7 <ohana2021-a1-s7>`) have the same value as Equation 17. The appendix has an alternative to
+# Equation 17 ({ref}`ohana2021:A1-alt <ohana2021-a1-alt>`). The paper multiplies Equation 17 by the number $T$ of
+# iterations ({ref}`ohana2021:prop3-T <ohana2021-prop3-t>`), and the figure shows the case $T = 1$. The paper also
+# says that a tighter bound would be very challenging ({ref}`ohana2021:rem3.1 <ohana2021-rem3-1>`). Compare the three
+# curves at small orders $\alpha$:
 #
 # (shown-ohana2021-prop3)=
 # (shown-ohana2021-prop3-t)=
@@ -434,16 +438,16 @@ for a in (64, 86, 87):
     print(f"order {alphas[k]:g}: exact {exact[k]:.3f}, Equation 17 {printed[k]:.3f}, the alternative {other:.3f}")
 
 # %% [markdown]
-# The verdict on {ref}`ohana2021:prop3 <ohana2021-prop3>` is `false`, as a bound at every order. At small orders the
-# bound is true in both orders of $D$ and $D'$, and very loose. {ref}`ours:column-bound <ours-column-bound>` is our
-# bound for one column, in both orders. This third gap is the smallest in practice. The step from one column to many
-# invalidates the theorem for Table 1.
+# The verdict on {ref}`ohana2021:prop3 <ohana2021-prop3>` is `false`, because the bound does not hold at every order
+# $\alpha$. At small orders the bound holds for both divergences, and is very loose.
+# {ref}`ours:column-bound <ours-column-bound>` is our bound on both divergences for one column. In practice, this
+# third gap is the smallest. For Table 1, the theorem fails because of the step from one column to many columns.
 #
 # ## What the noise does protect
 #
-# The noise protects labels, but not inputs. Suppose that inputs are public and that neighbours differ in a label. Then
-# the noise on $u_i$ is a Gaussian mechanism, and the paper's formula is valid, if loose. The exact values for the 15
-# epochs of Table 1 are:
+# The noise protects labels, but not inputs. Suppose that inputs are public and that neighbours differ in a label.
+# Then the noise on $u_i$ is a Gaussian mechanism, and the paper's formula is valid but loose. For the 15 epochs of
+# Table 1, we compute the exact $\epsilon$:
 
 # %%
 delta_u = label_sensitivity(tau_B=1.0, hidden=2, top="scaled")
@@ -456,15 +460,15 @@ except NoGuarantee as refusal:
     print(refusal)
 
 # %% [markdown]
-# At the paper's largest $\sigma$, this is a formal guarantee, but not a useful one. Its $\epsilon$ is about 2,535, and
-# in the figure above the attack recovers every label.
+# At the paper's largest $\sigma$, the noise gives a formal guarantee for labels, but not a useful one. Its $\epsilon$
+# is about 2,535, and in the figure above the attack recovers every label.
 #
 # ## The repair, and its loss of accuracy
 #
-# The repair adds the noise to the quantity that is released. It uses the same clips, and adds $N(0, s^2)$ to **every
-# entry of the averaged update** (`nfa.rules.pdfa_isotropic`). This release is a Gaussian mechanism with a sensitivity
-# that follows from the clips, so the accountant of tutorial 04 applies. How large must $s$ be until the attack fails?
-# (With sliders: {ref}`both kinds of noise <moving-span>`.)
+# The repair uses the same clips, but adds the noise to the averaged update, which is released. **Every entry** gets
+# noise from $N(0, s^2)$ (`nfa.rules.pdfa_isotropic`). This release is a Gaussian mechanism with a sensitivity that
+# follows from the clips, so the accountant of tutorial 04 applies. How large must $s$ be until the attack fails? (You
+# can vary {ref}`both kinds of noise <moving-span>` with sliders.)
 #
 # **Predict before you run**: Is this $s$ larger or smaller than the noise that prevents learning?
 
@@ -478,7 +482,7 @@ reach = mechanism(s=1.0, **clip, **scheme).sensitivity
 count = {"delta": 1e-5, "conversion": "mironov2017", "steps": steps}
 z8 = calibrate(target_epsilon=8, **count, **scheme).noise_multiplier
 
-swapped = np.r_[1999, members[1:]]  # D': another first record
+swapped = np.r_[1999, members[1:]]  # D' has a different first record
 apart = np.linalg.norm(flat(*isotropic(0.0)) - flat(*isotropic(0.0, batch=swapped)))
 stds = np.geomspace(1e-9, 1e-1, 17)
 blind, ideal = [], []
@@ -500,12 +504,13 @@ print(f"sensitivity {reach:.4f}, s for epsilon 8: {z8 * reach:.4f}")
 print(f"this record moves the update by {apart:.4f}")
 
 # %% [markdown]
-# As the noise grows, the span attack fails long before the noise reaches the guarantee. The best test, which knows all
-# but one record, fails later. A guarantee holds for the worst record and for all steps together.
+# As the noise grows, the span attack fails long before the noise is large enough for $\epsilon = 8$. The best
+# possible test, which knows all records except one, fails later. The curves are for this record and one update, but
+# the guarantee holds for the worst record and for all steps together.
 #
-# How much accuracy does the repair cost? We train a small network on the 6,000 images, ten epochs each. We compare the
-# published noise, which guarantees nothing for a record, with the repaired rule and the noise that its own steps need.
-# We use three seeds, because one seed decides nothing.
+# How large is the loss of accuracy from the repair? We train a small network on the 6,000 images for ten epochs. We
+# compare the published noise, which guarantees nothing for a record, with the repaired rule. The repaired rule has
+# the noise that its number of steps needs. We use three seeds, because the accuracy differs between seeds.
 
 # %%
 how = {"how": "unit", "dtype": np.float32}
@@ -545,10 +550,11 @@ for way, settings in ways.items():
     print(f"{way:44}" + ", ".join(f"{a:.1f}" for a in found) + f"; mean {np.mean(found):.1f} %")
 
 # %% [markdown]
-# So the noise that a guarantee needs does not prevent learning. It costs about two points at $\epsilon = 8$, and about
-# twenty at 3. The seeds differ by as much as the settings do. With seed 3 the repaired rule at $\epsilon = 8$ is
-# **more accurate** than clips alone. From a single seed, we would have concluded that the repair costs five points, or
-# one, or nothing. (With seeds 1 to 5 the means are 66.6, 66.3, 64.7 and 43.8 %.)
+# So the noise that a guarantee needs does not prevent learning. This noise lowers the mean accuracy by about two
+# points at $\epsilon = 8$, and by about twenty points at $\epsilon = 3$. At $\epsilon = 8$, the accuracy differs as
+# much between seeds as between settings. With seed 3 the repaired rule at $\epsilon = 8$ is **more accurate** than
+# clips alone. From a single seed, we would have concluded that the loss of accuracy is five points, or one, or
+# nothing. (With seeds 1 to 5, the means of the four settings are 66.6, 66.3, 64.7 and 43.8 %.)
 #
 # With 54,000 images the loss of accuracy is smaller. For DFA,
 # `nfa reproduce ohana2021:table1 --variant repaired --scale paper` gave us 86.49 % without privacy, 79.34 % at
@@ -561,16 +567,18 @@ for way, settings in ways.items():
 # - The distance from the row space of one update separates members from other images, however large the noise is.
 # - Each single column can be private while two columns together are not, because the columns share their noise.
 # - The published noise protects labels only, and at the paper's largest $\sigma$ its $\epsilon$ is about 2,535.
-# - Noise on every entry of the update is a Gaussian mechanism. Here it costs about two points at $\epsilon = 8$.
+# - Noise on every entry of the update is a Gaussian mechanism. Here this noise lowers the accuracy by about two
+#   points at $\epsilon = 8$.
 #
 # ## Exercises
 #
 # 1. **By hand.** Write down the joint law of the two columns of the three-record example under $D$ and $D'$. Compute
 #    the divergence of order 1.5. Check: the cell prints 0.4700.
-# 2. **Fewer columns than records.** Attack layer 2 ($n_{l-1} = 512$) with batches of 500 and of 600. How much does the
-#    span still reveal, and is the update with 600 records private? Check: the nearest other image is at 0.03, then at
-#    rounding error like the members. (What does {ref}`ohana2021:prop3-cols <ohana2021-prop3-cols>` say about records
-#    $c(1,1)$ and one $c(1, 0.99)$?)
+# 2. **Fewer columns than records.** Attack layer 2 ($n_{l-1} = 512$) with batches of 500 and of 600. How much does
+#    the span still reveal, and is the update with 600 records private? Check: with 500 records, the distance of the
+#    nearest other image is 0.03. With 600 records, this distance is a rounding error, as for the members. (Read in
+#    {ref}`ohana2021:prop3-cols <ohana2021-prop3-cols>` the example with many records $c(1,1)$ and one record
+#    $c(1, 0.99)$.)
 # 3. **Hide in a secret batch?** The batches are drawn at random, and nobody publishes which records were drawn. Why
 #    does the secret batch not protect the update? Check: {ref}`ohana2021:rem3.3 <ohana2021-rem3-3>`.
 # 4. **Attack a convolution.** What is the row space of the update of a convolution? How many records fill this row
@@ -578,7 +586,7 @@ for way, settings in ways.items():
 #    `nfa.network.dense.Conv2d(16, 3)`. The rank is 9 from some number of images on.
 # 5. **The whole audit.** `nfa audit ohana2021:prop3-cols` does all this with the paper's batches, all three layers,
 #    float32 and momentum, in some minutes. (`--trials 200` takes less time, and `--json` prints all digits.) How does
-#    the row "repaired" differ from the other rows? Check: its AUC is within 0.04 of 1/2.
+#    the row "repaired" differ from the other rows? Check: the AUC of this row is within 0.04 of 1/2.
 #
 # ## Three questions
 #
@@ -593,8 +601,8 @@ for way, settings in ways.items():
 #
 # <details><summary>2. Each column of the update is private by itself. Why may we not add the columns up?</summary>
 #
-# Composition adds releases with independent noise. All columns of a layer contain the same noise. Their correlation,
-# which is in no single column, reveals the inputs.
+# Composition adds releases with independent noise. All columns of a layer contain the same noise. The correlation
+# between the columns reveals the inputs, although no single column contains this correlation.
 #
 # </details>
 #

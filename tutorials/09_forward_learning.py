@@ -15,11 +15,11 @@
 #
 # **Have this page open**: "Forward Learning with Differential Privacy" (2024), Section 3.2, Equation 4. The paper
 # trains a network without differentiating it. It adds noise to a layer and computes the loss. The noise and the loss
-# together tell us how to reduce the loss. Why does this method work, what does it cost, and what can it do that
-# backpropagation cannot?
+# together tell us how to reduce the loss. Why does this method work, how many forward passes does it need, and what
+# can it do that backpropagation cannot?
 #
-# You need the forward pass, and you need to know what a gradient is. This tutorial is not about privacy yet. The next
-# tutorial tests the claim that the noise protects the records.
+# You need the forward pass, and you need to know what a gradient is. This tutorial is not about privacy. Tutorial 10
+# tests the claim that the noise protects the records.
 #
 # The statements we meet: {ref}`dpulr2024:eq4 <dpulr2024-eq4>`, {ref}`dpulr2024:thm3 <dpulr2024-thm3>`,
 # {ref}`dpulr2024:prop2 <dpulr2024-prop2>`, {ref}`dpulr2024:prop3 <dpulr2024-prop3>`, {ref}`dpulr2024:eq22
@@ -73,17 +73,17 @@ def estimates(sigma, K=1, copies=100_000, seed=1, **how):
     return proxy(net, 1, z, h, np.repeat(y, copies, axis=0), sigma=sigma, K=K, **how)
 
 
-gradient = bp(net, x, y)[1][1]  # the derivative by b[1], which is the one by z[1]
+gradient = bp(net, x, y)[1][1]  # the derivative by b[1], which equals the derivative by z[1]
 g = estimates(0.5)
 print("gradient        ", gradient)
 print("three estimates ", *g[:3])
 print("mean of 100,000 ", g.mean(axis=0), "give or take", g.std(axis=0) / len(g) ** 0.5)
 
 # %% [markdown]
-# Single estimates are useless, but their mean is close to something. To what is it close? Theorem 3 of the paper
-# ({ref}`dpulr2024:thm3 <dpulr2024-thm3>`) answers: not to the gradient, but to the gradient of the **smoothed** loss
-# $v \mapsto E \, \mathcal L(v + \zeta)$. We can check this statement without any samples. The smoothed loss is an
-# integral over two numbers, and central differences give its gradient.
+# A single estimate is useless, but the mean of many estimates is near a limit. What is this limit? By Theorem 3 of
+# the paper ({ref}`dpulr2024:thm3 <dpulr2024-thm3>`), the limit is not the gradient of the loss. It is the gradient of
+# the **smoothed** loss $v \mapsto E \, \mathcal L(v + \zeta)$. We can check this theorem without any samples. The
+# smoothed loss is an integral over two variables, and central differences give its gradient.
 
 # %%
 nodes, weights = np.polynomial.hermite_e.hermegauss(60)
@@ -110,10 +110,10 @@ print("by noise, mean of 100,000       ", g.mean(axis=0))
 print("without noise                   ", gradient)
 
 # %% [markdown]
-# The mean lies within two of its standard errors of the smoothed gradient. The smoothed gradient differs a little from
-# the gradient. This difference is the **bias**, and no number of samples removes it. (Here we have too few samples to
-# tell the two gradients apart. Below we do better.) A smaller $\sigma$ makes the bias smaller, but the estimate
-# divides by $\sigma^2$.
+# The mean differs from the smoothed gradient by at most two standard errors of the mean. The smoothed gradient
+# differs a little from the gradient. This difference is the **bias**, and no number of samples removes it. (Here we
+# have too few samples to tell the two gradients apart. Below we use more samples.) A smaller $\sigma$ makes the bias
+# smaller, but the estimate divides by $\sigma^2$.
 #
 # **Predict before you run the next cell**: We halve $\sigma$. By what factor does the bias change? By what factor does
 # the variance of one estimate change?
@@ -150,19 +150,19 @@ print("plain:        ", *np.round(variance["plain"], 1))
 print("with baseline:", *np.round(variance["with baseline"], 2))
 
 # %% [markdown]
-# The bias falls to a quarter, and the variance grows to four times. The bias falls as $\sigma^2$ if $\sigma$ is small.
-# At $0.5$, the line does not have this slope yet. The variance grows as $\ell_0^2 / \sigma^2$, and $\ell_0$ is the
-# loss without noise ({ref}`dpulr2024:prop3 <dpulr2024-prop3>`). So most of an estimate depends only on how large the
-# loss is, not on how it changes.
+# The bias falls to a quarter, and the variance grows to four times. The bias falls as $\sigma^2$ if $\sigma$ is
+# small. At $\sigma = 0.5$, the curve of the bias does not have the slope 2 yet. The variance grows as
+# $\ell_0^2 / \sigma^2$, and $\ell_0$ is the loss without noise ({ref}`dpulr2024:prop3 <dpulr2024-prop3>`). So most of
+# an estimate depends only on how large the loss is, not on how it changes.
 #
 # So we subtract the part that contains no information about the change. The **baseline** is the loss without noise,
 # which we subtract from every loss. Because $\zeta \ell_0$ has mean 0, the mean of the estimate does not change, and
 # the term in $1/\sigma^2$ disappears. The **antithetic pair** takes the losses at $z + \zeta$ and at $z - \zeta$, and
-# keeps half of their difference. The pair has the same effect, but it needs two losses for one estimate. At
-# $\sigma = 0.02$, one additional forward pass divides the variance by thousands.
+# keeps half of their difference. The pair removes the term in $1/\sigma^2$ too, but it needs two losses for one
+# estimate. At $\sigma = 0.02$, one additional forward pass divides the variance by thousands.
 #
 # With the baseline, a million samples do distinguish the smoothed gradient from the gradient. The next cell prints
-# both differences, in units of the standard error of the mean:
+# the differences of the mean from both gradients, in units of the standard error of the mean:
 
 # %%
 g = estimates(0.5, copies=1_000_000, seed=2, baseline=True)
@@ -172,11 +172,12 @@ print("from the smoothed gradient:", ((mean - smoothed_gradient(0.5)) / error).r
 print("from the gradient:         ", ((mean - gradient) / error).round(1))
 
 # %% [markdown]
-# Keep one fact in mind for the next tutorial: the paper wants the term $\ell_0^2 / \sigma^2$ as protection, and
-# Algorithm 1 has no baseline.
+# For tutorial 10, remember that the paper uses the term $\ell_0^2 / \sigma^2$ as protection. So Algorithm 1 has no
+# baseline.
 #
-# The paper's Equations 22 and 23 expand the variance further. As printed, the leading term is $\ell_0 / \sigma^2$
-# ({ref}`dpulr2024:eq22 <dpulr2024-eq22>`). A loss that is exactly quadratic shows which of the two terms is right.
+# The paper's Equations 22 and 23 expand the variance further. Their printed leading term is $\ell_0 / \sigma^2$,
+# without the square ({ref}`dpulr2024:eq22 <dpulr2024-eq22>`). A loss that is exactly quadratic shows which of the two
+# terms is right.
 
 # %%
 l0, g0, H = 1.3, np.array([0.7, -0.4]), np.array([[0.9, 0.2], [0.2, -0.5]])
@@ -197,7 +198,8 @@ print("formula, with ℓ₀²/σ²\n", formula.round(2))
 print("ℓ₀²/σ² - ℓ₀/σ² =", round((l0**2 - l0) / 0.3**2, 2))
 
 # %% [markdown]
-# The measured matrix is the one with the square. As printed, the diagonal would be 4.33 smaller.
+# The measured matrix agrees with the formula that has the term $\ell_0^2/\sigma^2$. With the printed term, the
+# diagonal would be 4.33 smaller.
 #
 # ## How many passes?
 #
@@ -226,13 +228,13 @@ ax.legend()
 plt.show()
 
 # %% [markdown]
-# The slope is $-1/2$, as for every mean. The dotted lines are the bias, where the curves will end. With 4,096 losses
-# the curves are still above the bias. The forward passes need not run through the whole network. Noise at layer $l$
-# changes nothing below this layer, so we run only the layers above it again.
+# The slope is $-1/2$, as for every mean. The dotted lines are the bias, which the curves approach as $K$ grows. With
+# 4,096 losses, the curves are still above the bias. The forward passes need not run through the whole network. Noise
+# at layer $l$ changes nothing below this layer, so we run only the layers above it again.
 #
 # Section 3.4 says that DP-SGD is slow because its clip needs a backward pass for each record
-# ({ref}`dpulr2024:efficiency <dpulr2024-efficiency>`). This claim is false. One pass of the batch gives every
-# $\delta z_i$. The gradient $\delta z_i [h_i; 1]^\top$ of a dense layer has the norm
+# ({ref}`dpulr2024:efficiency <dpulr2024-efficiency>`). This claim is false. One backward pass of the whole batch
+# gives every $\delta z_i$. The gradient $\delta z_i [h_i; 1]^\top$ of a dense layer has the norm
 # $\|\delta z_i\| \sqrt{\|h_i\|^2 + 1}$. We compare the norms from one pass with those from 64 passes.
 #
 # (shown-dpulr2024-efficiency)=
@@ -242,24 +244,24 @@ drawn = np.random.default_rng(7)
 records, hot = drawn.standard_normal((64, 2)), np.eye(3)[drawn.integers(3, size=64)]
 z, h = forward(net, records)
 top = net.loss.error(z[2], hot)
-below = net.pull(1, z, net.map[2].transpose(net.W[2], top))  # the only pass down, of all 64 records
+below = net.pull(1, z, net.map[2].transpose(net.W[2], top))  # the only backward pass, of all 64 records together
 squares = [np.sum(dz**2, axis=1) * (np.sum(seen**2, axis=1) + 1) for dz, seen in ((below, h[0]), (top, h[1]))]
 together = np.sqrt(sum(squares))
 alone = []
-for i in range(64):  # a pass for each record
+for i in range(64):  # a backward pass for each record
     dW, db = bp(net, records[i : i + 1], hot[i : i + 1])
     alone.append(np.sqrt(sum(np.sum(part**2) for part in (*dW[1:], *db[1:]))))
 print(f"norms from {together.min():.3f} to {together.max():.3f}")
 print(f"largest difference between one pass and 64: {np.abs(together - alone).max():.0e}")
 
 # %% [markdown]
-# So neither method needs a separate pass for the clip. DP-ULR spends its time on the $K$ losses of every record and
-# layer.
+# So neither method needs a backward pass for each record. DP-ULR spends its time on the $K$ losses of every record
+# and layer.
 #
 # ## What backpropagation cannot do
 #
 # So far, the method did not need a derivative of the activation. Take a network of **steps**, $\phi(z) = 1[z > 0]$.
-# Below the top layer, its gradient is 0 wherever the gradient exists. But its smoothed loss is smooth.
+# Below the top layer, the gradient is 0 wherever it exists. But the smoothed loss of this network is smooth.
 
 # %%
 corners = np.array([[-1.0, -1], [-1, 1], [1, -1], [1, 1]])
@@ -290,16 +292,17 @@ print(f"loss {losses[0]:.3f} -> {losses[-1]:.3f}; right: {right} of 4")
 # %% [markdown]
 # Forward learning solves a problem that backpropagation cannot even begin to solve. But do not let $\sigma$ go to 0
 # here. Proposition 2 ({ref}`dpulr2024:prop2 <dpulr2024-prop2>`) says that the mean tends to the gradient as
-# $\sigma \downarrow 0$. This needs a gradient. Take the simplest loss with a jump, $\mathcal L = 1[z + \zeta > 0]$.
+# $\sigma \downarrow 0$. This proposition assumes that the loss has a gradient. Take the simplest loss with a jump,
+# $\mathcal L = 1[z + \zeta > 0]$.
 #
 # **Predict**: What happens to the mean of the estimate at $z = 0$ as $\sigma$ falls?
 
 # %%
 jump = ops.Loss(
     "jump",
-    lambda z: z,  # what comes out
-    lambda z, y: (z[:, 0] > 0).astype(float),  # the loss
-    lambda z, y: np.zeros_like(z),  # its derivative, where it has one
+    lambda z: z,  # output of the network
+    lambda z, y: (z[:, 0] > 0).astype(float),  # value of the loss
+    lambda z, y: np.zeros_like(z),  # derivative of the loss, where it exists
 )
 unit = network.Net((1,), [(Dense(1),)], loss=jump, init="zeros", rng=rng)
 at_zero = np.zeros((200_000, 1))
@@ -357,13 +360,14 @@ plt.show()
 
 # %% [markdown]
 # With the same 40 losses for each record, the network learns well with pairs, and almost nothing without them. In
-# pairs, forward learning is almost as accurate as backpropagation on the smooth network. On the steps it is more
-# accurate, because there backpropagation cannot change the first layer. The order is the same with seeds 1 to 5. On
-# tanh, backpropagation has 75 to 77 %, pairs have 1.9 to 3.3 points less, and plain forward learning has 22 to 41 %.
-# On steps, pairs have 70 to 73 % and backpropagation has 52 to 59 %. (This is a demonstration and not a comparison:
-# the network is small, and all rules use one learning rate.)
+# pairs, forward learning is almost as accurate as backpropagation on the smooth network. On the network of steps,
+# forward learning in pairs is more accurate, because there backpropagation cannot change the first layer. The order
+# of the five accuracies is the same with seeds 1 to 5. On tanh, the accuracy is 75 to 77 % with backpropagation, 1.9
+# to 3.3 points less with pairs, and 22 to 41 % with plain forward learning. On steps, the accuracy is 70 to 73 % with
+# pairs and 52 to 59 % with backpropagation. (This is a demonstration and not a comparison: the network is small, and
+# all rules use one learning rate.)
 #
-# Does all this noise give privacy? The rule itself answers which guarantee it has:
+# Does all this noise give privacy? We ask the rule's function `mechanism` for its guarantee:
 
 # %%
 try:
@@ -372,7 +376,7 @@ except NoGuarantee as refusal:
     print(refusal)
 
 # %% [markdown]
-# {doc}`10_controller` tests a paper that promises more.
+# {doc}`10_controller` tests the paper's private version of this rule.
 #
 # ## What you have learnt
 #
@@ -387,14 +391,15 @@ except NoGuarantee as refusal:
 # 1. **By hand.** Take $\mathcal L = a + b \zeta$ with one unit. Show that the estimate with $K = 1$ has mean $b$
 #    exactly, for every $\sigma$, and variance $a^2/\sigma^2 + 2 b^2$. Check:
 #    `proxy_covariance(loss=a, g=[b], H=[[0]], sigma=...)` of `nfa.papers.dpulr2024.variances`.
-# 2. **A pair or two?** A pair costs two losses. At $\sigma = 0.1$, do pairs or the baseline have less variance for the
-#    same number of losses? Use `estimates` with `K=40, copies=20_000` for both. Check: 0.026 and 0.013, both entries
-#    together. In the clone, `pytest --eq dpulr2024:prop2` runs both for three logits, where the variances are known
-#    exactly.
+# 2. **A pair or two?** A pair needs two losses. At $\sigma = 0.1$, do pairs or the baseline have less variance for
+#    the same number of losses? Use `estimates` with `K=40, copies=20_000` for both methods. Check: the sum of the
+#    variances of both entries is 0.026 with pairs and 0.013 with the baseline. In the clone,
+#    `pytest --eq dpulr2024:prop2` tests both methods for three logits, where the variances are known exactly.
 # 3. **The best $\sigma$.** Take $K = 40$ without baseline and the example of the first half. Find the $\sigma$ that
-#    minimises the mean squared distance to the gradient. This distance is the square of the bias (`smoothed_gradient`)
-#    plus the variance (`estimates`). Is there a best $\sigma$ with the baseline? Check: the minimum is 0.059, for a
-#    $\sigma$ between 1.4 and 1.8. With the baseline, the distance is 0.013 for all small $\sigma$.
+#    minimises the mean squared distance to the gradient. This mean is the square of the bias (`smoothed_gradient`)
+#    plus the variance (`estimates`). Is there a best $\sigma$ with the baseline? Check: without baseline, the minimum
+#    is 0.059, for a $\sigma$ between 1.4 and 1.8. With the baseline, the mean squared distance is 0.013 for all small
+#    $\sigma$.
 # 4. **Write it yourself.** Write the version of `ulr` with a baseline for a network with one hidden layer. It takes
 #    ten lines of NumPy with a loop over $K$. Check: use ten images, `K=2000` and `sigma=0.05`. In each layer, the
 #    directions of your rule and of `nfa.rules.ulr.ulr` both have a cosine of more than 0.9 with that of
@@ -406,15 +411,15 @@ except NoGuarantee as refusal:
 #
 # <details><summary>1. What is the estimate unbiased for?</summary>
 #
-# It is unbiased for the gradient of the smoothed loss $v \mapsto E\, \mathcal L(v + \zeta)$, not for that of the loss.
-# The difference falls as $\sigma^2$.
+# The estimate is unbiased for the gradient of the smoothed loss $v \mapsto E\, \mathcal L(v + \zeta)$, not for the
+# gradient of the loss. The difference between the two gradients falls as $\sigma^2$.
 #
 # </details>
 #
 # <details><summary>2. What does the baseline remove, and why does it not change the mean?</summary>
 #
-# It removes the term $\ell_0^2 / \sigma^2$ of the variance. The mean stays because $\zeta \ell_0$ has mean 0: $\ell_0$
-# does not depend on $\zeta$.
+# The baseline removes the term $\ell_0^2 / \sigma^2$ of the variance. The mean stays the same because $\ell_0$ does
+# not depend on $\zeta$, so $\zeta \ell_0$ has mean 0.
 #
 # </details>
 #

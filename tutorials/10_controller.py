@@ -11,15 +11,16 @@
 #
 # After this page you can test whether an algorithm that adjusts its own noise to the data is still private. You can
 # show with a histogram that one record stands out in the output, and compute from counts a lower bound on the leak.
-# You can also replace the adjusted noise by noise of a fixed size, and measure how much accuracy a valid guarantee
-# costs.
+# You can also replace the adjusted noise by noise of a fixed size, and measure the loss of accuracy from a valid
+# guarantee.
 #
 # **Have this page open**: "Forward Learning with Differential Privacy" (2024), Algorithm 1 and Equation 8, then
-# Theorem 2 and the proof of Theorem 4 in Appendix B. Forward learning adds much noise anyway. The paper's idea is to
-# make sure that this noise is large enough. Then the noise protects the records **for free**.
+# Theorem 2 and the proof of Theorem 4 in Appendix B. Forward learning needs much noise in any case. The paper's idea
+# is to make this noise large enough to protect the records. Then the protection is **free**.
 #
-# It is a beautiful idea, but the theorem that states the guarantee is false. We run the algorithm and follow the
-# noise. At the end, we test a rule that does have a guarantee, and measure its loss of accuracy.
+# It is a beautiful idea, but the theorem that states the guarantee is false. We run the algorithm and measure its
+# noise before and after the clip. At the end, we test a rule that does have a guarantee, and measure its loss of
+# accuracy.
 #
 # You need {doc}`09_forward_learning`, and you need to know what $(\epsilon, \delta)$ and a noise multiplier are. We
 # judge the anonymous submission of 2024. There is a later version, which we have not read.
@@ -97,11 +98,12 @@ clipped = np.mean(np.linalg.norm(g, axis=1) > C)
 print(f"σ = {sigma:.4f}; {clipped:.1%} of the estimates are clipped")
 
 # %% [markdown]
-# The controller does what it promises: the variance is 16, up to the noise of 8,000 runs. Then the clip removes this
-# variance, and it must. The norm of a clipped estimate is at most $C$. So in $d$ dimensions, a sum of $n$ clipped
-# estimates has a direction with variance at most $n C^2 / d$, here $8/9$, **whatever $\sigma$ is**
-# ({ref}`dpulr2024:alg1.L205 <dpulr2024-alg1-l205>`). After the clip, the variance can be $\sigma_0^2 C^2$ only if the
-# batch has $n \ge \sigma_0^2 d$ records. For the paper's network, this number of records is:
+# Before the clip, the least variance is 16, up to the noise of 8,000 runs, as Equation 8 promises. Then the clip
+# removes most of this variance. It must do so, because the norm of a clipped estimate is at most $C$. So in $d$
+# dimensions, a sum of $n$ clipped estimates has a direction with variance at most $n C^2 / d$, here $8/9$, **whatever
+# $\sigma$ is** ({ref}`dpulr2024:alg1.L205 <dpulr2024-alg1-l205>`). After the clip, the variance can be
+# $\sigma_0^2 C^2$ only if the batch has $n \ge \sigma_0^2 d$ records. We compute $\sigma_0^2 d$ for each layer of the
+# paper's network:
 
 # %%
 mlp = network.dpulr2024_mlp(rng=np.random.default_rng(0))
@@ -113,11 +115,12 @@ for l in range(1, mlp.L + 1):
 # ## One step, as a histogram
 #
 # Can an attacker use this gap? Theorem 2 ({ref}`dpulr2024:thm2 <dpulr2024-thm2>`) gives a step of Algorithm 1 the
-# privacy of a sampled Gaussian mechanism with noise multiplier $\sigma_0 = 4$. Take 50 records whose estimates contain
-# no information (inputs 0, loss $\log 2$). A second data set has one more record, the **target**, with a gradient of
-# large norm. We add the noise to the $d = 1024$ parameters themselves. This is the paper's own remedy for its singular
-# matrices, so every premise of the theorem is true. Batches are drawn at the rate $1/5$ and have at least 10 records.
-# We measure the released sum along the target's direction. The target is in a batch in more than a fifth of the runs.
+# privacy of a sampled Gaussian mechanism with noise multiplier $\sigma_0 = 4$. Take 50 records whose estimates
+# contain no information (inputs 0, loss $\log 2$). A second data set has one more record, the **target**, with a
+# gradient of large norm. We add the noise to the $d = 1024$ parameters themselves. The paper itself proposes this for
+# singular matrices, so every premise of the theorem is true. Batches are drawn at the rate $1/5$ and have at least 10
+# records. We measure the released sum along the target's direction. The target is in a batch in more than a fifth of
+# the runs.
 #
 # The helper `Clipping().law(world, rng, n)` plays $n$ such steps, without the target (`world=0`) or with the target
 # (1). It returns one number for each step: minus the component of the released sum along the target's $[h; 1]$. If the
@@ -130,8 +133,8 @@ for l in range(1, mlp.L + 1):
 #
 # with $v$ the unit vector along $[h; 1]$. The target's own estimate follows from its $K$ losses, as in
 # {doc}`09_forward_learning`. The method `law` uses a shortcut. For each $\hat g_i$, it draws only the component along
-# $v$ and the norm of the rest (a chi-squared variable), instead of 1,024 numbers. The next cell computes the same
-# without the shortcut, for the world without the target:
+# $v$ and the norm of the rest (a chi-squared variable), instead of 1,024 numbers. The next cell computes scores
+# without the shortcut, for steps without the target:
 
 # %%
 case = Clipping()
@@ -179,14 +182,14 @@ print(f"standard deviation without the target: {without.std():.3f}, claimed at l
 # $$\epsilon \ge \log \frac{\underline{P}[\text{score} \ge 0.7 \mid \text{with}] - \delta}
 # {\overline{P}[\text{score} \ge 0.7 \mid \text{without}]}$$
 #
-# or the same bound for the opposite event, if that bound is larger. We compare it with `claim(case, delta)`, the
-# $\epsilon$ of Theorem 2 and the paper's Proposition 1 for one step of this case: $\sigma_0 = 4$, $q = 1/5$,
-# $N_B = 10$.
+# or the same bound for the opposite event, if that bound is larger. We compare this lower bound with
+# `claim(case, delta)`, the $\epsilon$ that follows from Theorem 2 and the paper's Proposition 1. It is for one step
+# with $\sigma_0 = 4$, $q = 1/5$ and $N_B = 10$.
 #
-# Two more claims depend on this number. The abstract promises nearly the same limits of privacy loss as those of
-# DP-SGD ({ref}`dpulr2024:claims <dpulr2024-claims>`). Appendix A.5 says that the cost does not depend on $K$
-# ({ref}`dpulr2024:A5-claims <dpulr2024-a5-claims>`). The claimed number does not depend on $K$. We also count the
-# scores with the target above the threshold, for three values of $K$.
+# Two more claims of the paper depend on this $\epsilon$. The abstract promises nearly the same limits of privacy loss
+# as those of DP-SGD ({ref}`dpulr2024:claims <dpulr2024-claims>`). Appendix A.5 says that the privacy cost does not
+# depend on $K$ ({ref}`dpulr2024:A5-claims <dpulr2024-a5-claims>`). The claimed $\epsilon$ does not depend on $K$. For
+# three values of $K$, we count how many scores with the target are at least 0.7.
 #
 # (shown-dpulr2024-thm2)=
 # (shown-dpulr2024-claims)=
@@ -215,14 +218,14 @@ for repeats in (64, 1024, 16_384):
     )
 
 # %% [markdown]
-# The helper uses a shortcut in the target's world too. You need not trust this shortcut. `SMALL` is the same case with
-# fewer parameters. `SMALL.rule` runs the rule itself, `nfa.rules.dp_ulr.dp_ulr`, on batches of the real sampler.
+# The helper also uses a shortcut for the steps with the target. You can check this shortcut. `SMALL` is the same case
+# with fewer parameters. `SMALL.rule` runs the rule itself, `nfa.rules.dp_ulr.dp_ulr`, on batches of the real sampler.
 # `clipped_variance` is the variance of one coordinate of a clipped Gaussian, in closed form (chi-squared tails):
 
 # %%
 rng = np.random.default_rng(3)
 by_rule, by_law = SMALL.rule(0, rng, 600), SMALL.law(0, rng, 20_000)
-twelve = 12 * clipped_variance(variance=16 / 12, d=SMALL.d, C=C)  # about the mean batch
+twelve = 12 * clipped_variance(variance=16 / 12, d=SMALL.d, C=C)  # the mean batch has about 12 records
 print(f"variance by the rule {by_rule.var():.2f}, by shortcut {by_law.var():.2f}, not 16")
 print(f"12 isotropic estimates of {SMALL.d} parameters, clipped: {twelve:.2f}")
 
@@ -232,9 +235,9 @@ print(f"12 isotropic estimates of {SMALL.d} parameters, clipped: {twelve:.2f}")
 # This attack needs a gradient whose norm is larger than $C$ before the clip. **Predict**: For a gradient of norm $C$
 # and equal losses, is the claimed multiplier too large, too small, or about right?
 #
-# `case.multiplier(G, rng)` measures the quantity in the claim. The numerator is the standard deviation that the
-# clipped estimates of the other records leave in one coordinate of the sum. The denominator is the distance by which a
-# target with a gradient of norm $G$ moves the mean of that sum:
+# `case.multiplier(G, rng)` measures the noise multiplier in effect. The numerator is the standard deviation that the
+# clipped estimates of the other records leave in one coordinate of the sum. The denominator is the distance by which
+# a target with a gradient of norm $G$ moves the mean of that sum:
 #
 # $$\frac{\sqrt{10 \, \mathrm{Var}[\mathrm{clip}_C(\hat g)_1]}}{\mathbb{E}\big[\mathrm{clip}_C(G v + \hat g)_v\big]},
 # \qquad \hat g \sim N\big(0, \tfrac{\sigma_0^2 C^2}{11} I_d\big)$$
@@ -257,14 +260,15 @@ plt.show()
 print(f"at the norm C: {case.multiplier(1.0, np.random.default_rng(4)):.2f}")
 
 # %% [markdown]
-# The claimed multiplier is about right. Where the noise of the estimates dominates, the clip scales down signal and
-# noise alike. So we do not conclude that the models of the paper leak as much as this example. We conclude that a
-# guarantee must hold for **every** record, and that this guarantee does not.
+# For a gradient of norm $C$, the claimed multiplier is about right. If the noise of the estimates dominates, the clip
+# scales down signal and noise by the same factor. So we do not conclude that the models of the paper leak as much as
+# this example. A guarantee must hold for **every** record, and we conclude that this guarantee does not.
 #
 # ## One record with a large loss removes the noise of all records
 #
-# The second gap needs no gradient of large norm. In Equation 8, $\sigma^2$ depends on the batch: it is proportional to
-# the sum of squared losses. Take 1000 records of loss $\log 2$, and one record with 1000 times that loss.
+# The second gap needs no gradient of large norm. In Equation 8, $\sigma^2$ depends on the batch: it is proportional
+# to the sum of squared losses. Take 1000 records with the loss $\log 2$, and one more record with a loss 1000 times
+# as large.
 #
 # The class `Reading` is this case, with eight parameters and constant losses, so every estimate is pure noise. In a
 # batch $S$, Equation 8 makes record $i$ draw
@@ -309,9 +313,10 @@ print(game.words)
 # %% [markdown]
 # The norm shrinks. The controller reacts to the large loss with more noise on the parameters. The estimates of all
 # other records shrink in proportion and almost vanish, and the estimate with the large loss is clipped to $C$. So the
-# noise of 200 records disappears, and its absence reveals which record was in the batch. No record here has any
-# gradient at all, so this leak is in the noise alone. (In {doc}`problem set 9 <generated/problem_sets>` you compute
-# how large this leak becomes in one dimension, with pencil and paper.)
+# noise of 200 records disappears, and this reveals that the record with the large loss was in the batch. Here the
+# gradient of every record is 0, so the noise alone causes this leak. (In
+# {doc}`problem set 9 <generated/problem_sets>` you compute how large this leak becomes in one dimension, with pencil
+# and paper.)
 #
 # ## The remedies
 #
@@ -331,17 +336,19 @@ except ValueError as refusal:
 # %% [markdown]
 # (The rule computes the layers from the top down, so layer 1 is the last layer that can fail.) The matrix of layer 1
 # is a sum of one $[h; 1][h; 1]^\top$ for each record. With fewer records than inputs, some direction has no noise at
-# all. The paper offers two remedies. The first is noise on the parameters, which we used above. The second is **extra
-# noise** on the sum, in directions where the estimates have too little noise themselves
+# all. The paper offers two remedies. The first remedy is noise on the parameters, which we used above. The second
+# remedy is **extra noise** on the sum, in directions in which the estimates have too little noise
 # ({ref}`dpulr2024:extra-noise <dpulr2024-extra-noise>`). The claim about the second remedy is false too. Take one
-# record whose estimate has much noise along its own direction before the clip. There the sum gets no extra noise, and
-# then the clip removes the record's own noise. The leak grows with the number of outputs of the layer.
+# record whose estimate has much noise along its own direction before the clip. In this direction, the sum gets no
+# extra noise, and then the clip removes most of the record's own noise. The leak grows with the number of outputs of
+# the layer.
 #
-# `ExtraNoise(m=...)` has a layer with $m$ outputs and a target whose $[h; 1]$ is orthogonal to that of all others.
-# Without the target, the sum along that direction is only extra noise, $N(0, \sigma_0^2 C^2 I_m)$. With the target, it
-# is a vector of norm at most $C$. So we need no runs for the event "the norm is less than $C$". In the world without
-# the target, its probability is that of a chi-squared variable. In the other world, it is at least the probability
-# $q'$ of being in an accepted batch. So `epsilon` returns
+# `ExtraNoise(m=...)` has a layer with $m$ outputs and a target. The target's vector $[h; 1]$ is orthogonal to those
+# of all other records. Without the target, the sum along that direction is only extra noise,
+# $N(0, \sigma_0^2 C^2 I_m)$. If the target is in the batch, this sum is a vector of norm at most $C$. So we can
+# compute the probability of the event "the norm is less than $C$" without any runs. Without the target, it is the
+# probability that a chi-squared variable is at most $1 / \sigma_0^2$. With the target, it is at least the probability
+# $q'$ that the target is in an accepted batch. So `epsilon` returns
 #
 # $$\epsilon \ge \log \frac{q' - \delta}{P[\chi^2_m \le 1 / \sigma_0^2]}$$
 #
@@ -356,21 +363,23 @@ for m in (4, 8, 32, 128):
 # %% [markdown]
 # ## Where the proof breaks
 #
-# Suppose for a moment that there is no clip, and that all estimates are exact Gaussians. This is the case of Theorem 4
-# ({ref}`dpulr2024:thm4 <dpulr2024-thm4>`). Each record adds a mean of norm at most 1 **and a covariance**, and every
-# batch has at least the variance $\sigma^2$. Step (32) of its proof ({ref}`dpulr2024:eq32 <dpulr2024-eq32>`) says that
-# a record which is added **moves** the law of the batch by the record's mean. But the record also widens the law by
+# Suppose for a moment that there is no clip, and that all estimates are exact Gaussians. This is the case of Theorem
+# 4 ({ref}`dpulr2024:thm4 <dpulr2024-thm4>`). Each record adds a mean of norm at most 1 **and a covariance**, and
+# every batch has at least the variance $\sigma^2$. Step (32) of its proof ({ref}`dpulr2024:eq32 <dpulr2024-eq32>`)
+# says that an added record **moves** the law of the batch by the record's mean. But the record also widens the law by
 # its covariance, and nothing bounds this covariance.
 #
 # `theorem4.family(v)` is an example in one dimension. It has 50 records with mean 0 and variance $16/5$ each, so a
-# batch of at least 5 has the required 16. One more record has mean 1 and variance $v$. Let $p_k$ be the probability of
-# $k$ others in an accepted batch. If we ignore the details of the rejection, the two laws are
+# batch of at least 5 records has the required variance of 16. One more record has mean 1 and variance $v$. Let $p_k$
+# be the probability that an accepted batch has $k$ of the 50 records. If we ignore the details of the rejection, the
+# two laws are
 #
 # $$f_0 = \sum_k p_k \, N(0, \tfrac{16}{5} k), \qquad
 # f_1 = \sum_k p_k \big(\tfrac45 N(0, \tfrac{16}{5} k) + \tfrac15 N(1, \tfrac{16}{5} k + v)\big)$$
 #
-# `theorem4.divergences` integrates the Rényi divergence of order 2 in both directions. `rejection_renyi` is the
-# theorem's bound. `epsilon_of_tails` is the best lower bound on $\epsilon$ from an event $|\text{output}| \ge t$.
+# `theorem4.divergences` computes the Rényi divergences of order 2 by integration: of $f_0$ from $f_1$, and of $f_1$
+# from $f_0$. `rejection_renyi` is the theorem's bound. `epsilon_of_tails` is the best lower bound on $\epsilon$ from
+# an event $|\text{output}| \ge t$.
 #
 # (shown-dpulr2024-thm4)=
 # (shown-dpulr2024-eq32)=
@@ -389,8 +398,8 @@ ax.set(
     title="50 others, variance of a batch at least 16",
 )
 ax.legend()
-# In words: Divergence over the variance of the added record, in both directions. Both are above the dashed line of
-# Theorem 4 from some variance on, and one of them goes to infinity.
+# In words: The divergences of f0 from f1 and of f1 from f0 over the variance of the added record. From some variance
+# on, both divergences are above the dashed line of Theorem 4. One of them goes to infinity.
 plt.show()
 f0, f1 = theorem4.family(16_000.0)
 said, _ = claimed_dp_ulr_epsilon(delta=delta, T=1, q=0.2, sigma_0=4, N_B=5, N_bar=50)
@@ -398,18 +407,19 @@ shown = theorem4.epsilon_of_tails(f0, f1, delta=delta)
 print(f"at 16,000: ε ≥ {shown:.0f} at δ = 1e-5, claimed {said:.2f}")
 
 # %% [markdown]
-# Without a covariance of its own, the record obeys the bound. This case is Theorem 1, for which we know neither a
-# violation nor a complete proof ({ref}`dpulr2024:thm1 <dpulr2024-thm1>`). With a large covariance, the record violates
-# the bound in both directions, and it violates the bound on $(\epsilon, \delta)$ too. A clip would bound the
-# covariance, but then the laws are not Gaussian. So the argument needs a clip for one of its steps and no clip for the
-# other.
+# If the added record has no covariance, the bound is satisfied in this example. This case is Theorem 1, for which we
+# know neither a violation nor a complete proof ({ref}`dpulr2024:thm1 <dpulr2024-thm1>`). With a large covariance,
+# both divergences exceed the bound, and so does the $\epsilon$ at this $\delta$. A clip would bound the covariance,
+# but then the laws are not Gaussian. So one step of the argument needs a clip, and another step needs that there is
+# no clip.
 #
 # ## Two details: rejection, and one clip for every layer
 #
-# Batches smaller than $N_B$ are drawn again. In Theorem 1, a first term covers the effect of this rejection. The paper
-# calls this term negligible. Figure 2 and its text say: for $N \ge 1000$ and $N_B$ "slightly less than" $qN$, the
-# first term is less than a thousandth of the second term. `impairment_ratio` is the quotient of the two terms. Here
-# $p$ and $P$ are the binomial probability and distribution function of $N$ records at the rate $q$:
+# The algorithm draws a batch again if it has fewer than $N_B$ records. In Theorem 1, the first of two terms covers
+# the effect of this rejection. The paper calls this term negligible. Figure 2 and its text are about $N \ge 1000$ and
+# an $N_B$ "slightly less than" $qN$. They claim that the first term is then less than a thousandth of the second
+# term. `impairment_ratio` is the quotient of the two terms. Here $p$ and $P$ are the binomial probability and
+# distribution function of $N$ records at the rate $q$:
 #
 # $$\frac{q \, p(N_B - 1)}{1 - P(N_B - 1)} \Big/ \frac{2 q^2 \alpha}{\sigma_0^2}$$
 #
@@ -445,14 +455,16 @@ for q in (0.2, 0.1, 0.05):
     print(f"N = 1000, q = {q}: qN = {1000 * q:g}, N_B at most {max(fits)}")
 
 # %% [markdown]
-# 154 is not slightly less than 200 ({ref}`dpulr2024:fig2 <dpulr2024-fig2>`). Line 195 of the algorithm even has
-# $q = N_B / N$, which is the right edge of the picture. At the paper's own rates, the first term there is up to
-# hundreds of times the second ({ref}`dpulr2024:rejection-text <dpulr2024-rejection-text>`).
+# At $q = 0.2$, $N_B$ may be at most 154. This is not slightly less than $qN = 200$
+# ({ref}`dpulr2024:fig2 <dpulr2024-fig2>`). Line 195 of the algorithm even has $q = N_B / N$, which is the right edge
+# of the picture. At this edge and the paper's own rates, the first term is up to hundreds of times as large as the
+# second term ({ref}`dpulr2024:rejection-text <dpulr2024-rejection-text>`).
 #
 # The second detail is that the clip is inside the loop over the layers. Each of $L$ layers is clipped to $C$
-# separately. One record moves all layers at once, by up to $\sqrt L \, C$. The formula of Theorem 2 has no $L$
-# ({ref}`dpulr2024:alg1.L198 <dpulr2024-alg1-l198>`). The next cell shows this with a batch of one record. It also
-# computes the epsilon with and without the factor $\sqrt L$, as if everything else were correct:
+# separately. One record moves all layers at once, by up to $\sqrt L \, C$. The formula of Theorem 2 does not contain
+# $L$ ({ref}`dpulr2024:alg1.L198 <dpulr2024-alg1-l198>`). The next cell shows the norm $\sqrt L \, C$ with a batch of
+# one record. It also computes the epsilon with and without the factor $\sqrt L$, and assumes that everything else is
+# correct:
 
 # %%
 four = network.mlp([5, 4, 4, 4, 3], ops.tanh, rng=np.random.default_rng(0))
@@ -479,10 +491,10 @@ for name, moved in (("one clip over all layers", 1.0), ("C for each of four", 2.
     print(f"{name:26}: ε = {spent:.3f} after 25 epochs, batches of 500 of 60,000")
 
 # %% [markdown]
-# The clip has another limit. Section 3.4 offers DP-ULR for losses that are not sums over the records
-# ({ref}`dpulr2024:joint-loss <dpulr2024-joint-loss>`). The rule adds noise to the output of one record at a time, so
-# it can clip the estimate of each record. But every estimate depends on the joint loss. Take ten records with outputs
-# $v_i$ and the loss $(\sum_i v_i)^2$. The mean of every estimate is $2 \sum_i v_i$.
+# For some losses, no clip of this kind is enough. Section 3.4 offers DP-ULR for losses that are not sums over the
+# records ({ref}`dpulr2024:joint-loss <dpulr2024-joint-loss>`). The rule adds noise to the output of one record at a
+# time, so it can clip the estimate of each record. But every estimate depends on the joint loss. Take ten records
+# with outputs $v_i$ and the loss $(\sum_i v_i)^2$. The mean of every estimate is $2 \sum_i v_i$.
 #
 # **Predict**: We replace one record. Does the sum of the ten clipped estimates move by at most $2C$?
 #
@@ -501,7 +513,7 @@ print(f"sum of the clipped estimates: {sums[0]:.1f}, with one record replaced {s
 # The sum moves by $20\,C$, because the replaced record changes the sign of all ten estimates.
 #
 # Line 209 outputs the privacy cost of the run ({ref}`dpulr2024:alg1.L209 <dpulr2024-alg1-l209>`). This cost is the
-# number of Theorem 2, so it is not a bound. The code states no mechanism for the rule as printed:
+# $\epsilon$ of Theorem 2, so it is not a valid bound. For the printed rule, our function `mechanism` raises an error:
 #
 # (shown-dpulr2024-alg1-l209)=
 
@@ -515,10 +527,10 @@ except NoGuarantee as refusal:
 # ## A rule with a guarantee, and its loss of accuracy
 #
 # The repair is short. It uses one clip over all layers, and adds the noise $N(0, (\sigma_0 C)^2 I)$ **to the clipped
-# sum**. This noise does not depend on the data. The estimates' own noise is public, and the guarantee does not use it.
-# The function `mechanism` of `nfa.rules.dp_ulr_sound` has the proof, which is the proof of DP-SGD, conditioned on the
-# inner noise. So the protection is not free. Forward learning has its own noise in addition to the outer noise, and
-# both reduce the accuracy.
+# sum**. This noise does not depend on the data. The guarantee does not use the estimates' own noise, and would hold
+# even if this noise were published. The function `mechanism` of `nfa.rules.dp_ulr_sound` has the proof, which is the
+# proof of DP-SGD, conditioned on the inner noise. So the protection is not free. Forward learning has its own noise
+# in addition to the outer noise, and both reduce the accuracy.
 #
 # We train a small network for four epochs. The Poisson batches have an expected size of 300 of 6,000 records:
 
@@ -571,11 +583,12 @@ plt.show()
 
 # %% [markdown]
 # With the same guarantee, DP-SGD is more accurate here, and forward learning in pairs is second. With seeds 1 to 3,
-# the difference is 1.0 to 4.7 points wherever there is noise, and 0.1 to 5.2 points without noise. The estimates of
-# Equation 4 stay below 30 % each time. The paper wanted their large variance as protection, but this variance costs
-# the most accuracy. (We use 80 steps, and one learning rate for all rules. {ref}`dpulr2024:table1 <dpulr2024-table1>`
-# has the paper's settings, in which the two rules have different learning rates and optimizers. With these settings,
-# the authors found SGD better for DP-SGD than Adam. Our runs agree in batches of 64 but not in batches of 500,
+# the difference between these two rules is 1.0 to 4.7 points at every multiplier above 0, and 0.1 to 5.2 points
+# without noise. With the estimates of Equation 4, the accuracy is below 30 % each time. The paper uses the large
+# variance of these estimates as protection, but this variance causes the largest loss of accuracy. (We use 80 steps,
+# and one learning rate for all rules. {ref}`dpulr2024:table1 <dpulr2024-table1>` has the paper's settings, in which
+# the two rules have different learning rates and optimizers. With these settings, the authors found that DP-SGD is
+# more accurate with SGD than with Adam. Our runs agree for batches of 64, but not for batches of 500,
 # {ref}`dpulr2024:exp-adam <dpulr2024-exp-adam>`.)
 #
 # ## What you have learnt
@@ -583,7 +596,7 @@ plt.show()
 # - A clip to the norm $C$ leaves a sum of $n$ estimates with a variance of at most $n C^2 / d$ in some direction.
 # - A record with a large gradient stands out in one step of Algorithm 1, so the claimed $\epsilon$ is too small.
 # - If the size of the noise depends on the batch, the noise itself can reveal a record without any gradient.
-# - The clip of each of $L$ layers separately lets one record move the whole update by up to $\sqrt L \, C$.
+# - If each of $L$ layers is clipped separately, one record can move the whole update by up to $\sqrt L \, C$.
 # - The sound rule adds $N(0, (\sigma_0 C)^2 I)$ to the clipped sum. Here DP-SGD is more accurate at the same
 #   $\epsilon$.
 #
@@ -593,19 +606,20 @@ plt.show()
 #    in some direction. Check the extreme: `clipped_variance(variance=1e9, d=4, C=1.0)` of
 #    `nfa.papers.dpulr2024.variances`.
 # 2. **Two switches.** Play the first game again with `Clipping(R=2.0)`, so that the gradient has about the norm $C$.
-#    Draw the second histogram with `Reading(ratio=1.0)`. How much of each effect remains? Check: no sum is beyond 0.7
-#    in either world, and no sum has a small norm. `nfa audit dpulr2024:thm2 --trials 20000` has both attacks and a row
-#    "multiplier".
+#    Draw the second histogram with `Reading(ratio=1.0)`. How much of each effect remains? Check: in the first game,
+#    no sum is above 0.7, with or without the target. In the second histogram, no sum has a norm below 1.2.
+#    `nfa audit dpulr2024:thm2 --trials 20000` has both attacks and a row "multiplier".
 # 3. **When the divergence is infinite.** The simplest form of the counterexample to Theorem 4 is $f_0 = N(0, 16)$ and
 #    $f_1 = 0.8 \, N(0, 16) + 0.2 \, N(1, 16 + v)$. From which $v$ on is $\int f_1^2 / f_0$ infinite? Check:
 #    `theorem4.divergences(*theorem4.clean_pair(v))` on both sides of your answer.
 # 4. **Which accountant goes with which sampler?** The experiments of the paper permute the records and cut them into
-#    batches. What is the epsilon of one of its rows, by the theorem for such batches and by the theorem for Poisson
-#    batches? Check: {ref}`dpulr2024:L249 <dpulr2024-l249>` has two commands and their numbers.
+#    batches. Take one row of the paper's results. What is its epsilon by the theorem for such batches, and by the
+#    theorem for Poisson batches? Check: {ref}`dpulr2024:L249 <dpulr2024-l249>` has two commands and the epsilons that
+#    they print.
 # 5. **Write it yourself.** Let Equation 8 choose the inner $\sigma$ of the sound rule. Which step of the proof in
-#    `nfa.rules.dp_ulr_sound.mechanism` is then wrong? Check: `nfa.papers.dpulr2024.audit_public_noise.with_controller`
-#    is such a rule. The table "The sound rule, and Equation 8 put into it" of
-#    `nfa audit dpulr2024:thm2 --trials 20000` plays against it.
+#    `nfa.rules.dp_ulr_sound.mechanism` is then wrong? Check:
+#    `nfa.papers.dpulr2024.audit_public_noise.with_controller` is such a rule. The table "The sound rule, and Equation
+#    8 put into it" of `nfa audit dpulr2024:thm2 --trials 20000` reports an audit of this rule.
 #
 # ## Three questions
 #
@@ -614,22 +628,23 @@ plt.show()
 # <details><summary>1. Equation 8 guarantees the variance of the sum before the clip. How much variance remains after
 # it?</summary>
 #
-# At most $n C^2 / d$ in some direction, for $n$ records and $d$ parameters, whatever $\sigma$ is. The reason is that
-# the norm of a clipped estimate is at most $C$.
+# In some direction, the remaining variance is at most $n C^2 / d$, for $n$ records and $d$ parameters, whatever
+# $\sigma$ is. The reason is that the norm of a clipped estimate is at most $C$.
 #
 # </details>
 #
 # <details><summary>2. How can an attacker detect a record that has no gradient?</summary>
 #
-# The attacker uses the noise. The controller uses the losses of the batch. One large loss changes the noise of all
-# records, and this change is visible.
+# The attacker measures the noise. The size of the noise depends on the losses of the batch. One large loss changes
+# the noise of all records, and this change is visible.
 #
 # </details>
 #
 # <details><summary>3. On what may noise depend, if the guarantee of the sound rule counts it?</summary>
 #
-# On nothing in the data. The rule adds $N(0, (\sigma_0 C)^2 I)$ to the clipped sum, with a size that is fixed
-# beforehand. If the size of the noise depends on the records, the noise itself reveals something about the records.
+# The noise may not depend on the data at all. The rule adds $N(0, (\sigma_0 C)^2 I)$ to the clipped sum, with a size
+# that is fixed beforehand. If the size of the noise depends on the records, the noise itself reveals something about
+# the records.
 #
 # </details>
 #

@@ -9,16 +9,16 @@
 # %% [markdown]
 # # 11 Shuffling, iteration and the conjecture
 #
-# After this page you can compute how well noise hides a training record, if only the last model is published or if all
-# models are published. You can give a small example in which shuffling the records makes the result less private. You
-# can also tell a proved bound from a conjectured one, and show by exact computation where a formula is no longer a
-# bound.
+# After this page you can compute how well noise hides a training record, if only the last model is published or if
+# all models are published. You can give a small example in which shuffling the records makes the result less private.
+# You can also tell a proved bound from a conjectured bound, and show by exact computation where a formula stops being
+# a bound.
 #
-# **Have this page open**: Berthier (2019), Section 3.3, and then Sections 4.2 to 4.5. In practice, almost all training
-# shuffles: the records are shuffled once an epoch, and then used one after the other. But the theorems of
+# **Have this page open**: Berthier (2019), Section 3.3, and then Sections 4.2 to 4.5. In practice, almost all
+# training shuffles: the records are shuffled once an epoch, and then used one after the other. But the theorems of
 # {doc}`04_accounting` are about batches drawn afresh at every step. How much privacy does a shuffled pass have? The
 # report has a theorem for the last iterate, a conjecture for all iterates, and an example as a warning. We run all
-# three, and report what is proved, by whom, and what is not proved.
+# three, and report which results are proved, and by whom.
 #
 # These are **two tutorials**, with one pass of noisy SGD in common. They differ in what is published:
 #
@@ -30,7 +30,7 @@
 # | why the record used last is hidden worst | no noise is added after it | no other unused record is left |
 # | status | a theorem | a conjecture; our own proof for batches of one, which nobody else has reviewed |
 #
-# You can stop after the first half. Between the halves, one cell counts one pass both ways.
+# You can stop after the first half. Between the halves, one cell computes the $\epsilon$ of one pass in both ways.
 #
 # You need Rényi divergences, and you need to know how to convert them into $(\epsilon, \delta)$. Here two neighbours
 # differ in one replaced record.
@@ -80,10 +80,11 @@ plt.rcParams["axes.grid"] = True
 # $Z \sim N(0, \sigma^2 I)$. Only the last iterate is published. Your record was used at step $t$. After it came
 # $n - t$ more steps, each with fresh noise. These steps hide your record further.
 #
-# Two lemmas count this effect. A step that is $C$-Lipschitz multiplies a shift by at most $C$, and where the records
-# differ it adds $s = 2 \gamma L$ ({ref}`berthier2019:lem3.4 <berthier2019-lem3-4>`). Noise turns a part $a$ of the
-# shift into divergence ({ref}`berthier2019:lem3.3 <berthier2019-lem3-3>`). The next cell applies both lemmas by hand.
-# It has three steps, and your record is used first:
+# Two lemmas bound this effect. A step that is $C$-Lipschitz multiplies a shift between the iterates by at most $C$.
+# At the step whose record differs, the shift also grows by $s = 2 \gamma L$
+# ({ref}`berthier2019:lem3.4 <berthier2019-lem3-4>`). The noise of a step then removes a part $a$ of the shift, and
+# the divergence grows in exchange ({ref}`berthier2019:lem3.3 <berthier2019-lem3-3>`). The next cell applies both
+# lemmas in three steps, and your record is used in the first step:
 
 # %%
 gamma, L, sigma, C = 0.1, 1.0, 2.0, 1.1
@@ -99,9 +100,9 @@ print(f"Theorem 3.5: {bound:.5f}")
 print(f"Theorem 3.6: {rdp_iteration(2, L=L, sigma=sigma, C=C, n=3, t=1):.5f}")
 
 # %% [markdown]
-# These lines are the whole proof. They distribute the shift over all noises that follow, in the proportion that gives
-# the least divergence. **Predict before you run the next cell**: Take 50 steps. How does the bound depend on $t$ for
-# $C < 1$ (steps that contract), for $C = 1$, and for $C > 1$?
+# The proof of Theorem 3.6 consists of these steps. It distributes the shift over the noise of all steps that follow,
+# in the proportion that gives the least divergence. **Predict before you run the next cell**: Take 50 steps. How does
+# the bound depend on $t$ for $C < 1$ (steps that contract), for $C = 1$, and for $C > 1$?
 #
 # For affine steps $\theta \mapsto C \theta$, both last iterates are Gaussian, so we can compare the bound with the
 # exact divergence.
@@ -133,11 +134,12 @@ plt.show()
 # one plain release. At $t = 1$ the bound equals the exact divergence. For $t > 1$ the bound leaves out the noise of
 # the steps before $t$, which hides the record too.
 #
-# If the records are shuffled, nobody knows the step $t$ of a record. Then the divergence is a kind of average over the
-# curve ({ref}`berthier2019:sec3.3.2-mean <berthier2019-sec3-3-2-mean>`). This is a theorem, which the accountant uses
-# under its conditions. There are two averages. `softmax` is Lemma 3.1. `mean` is twice the mean over the records, and
-# it needs high noise, $\sigma \ge L \sqrt{2 \alpha (\alpha - 1)}$. The report takes `mean`. It says that in `softmax`
-# the weakest record, which is used last, dominates the average.
+# If the records are shuffled, nobody knows the step $t$ of a record. Then the divergence is at most a kind of average
+# over the curve ({ref}`berthier2019:sec3.3.2-mean <berthier2019-sec3-3-2-mean>`). This is a theorem, and nfa's
+# accountant uses it if its conditions are satisfied. There are two averages. The average `softmax` is from Lemma 3.1.
+# The average `mean` is twice the mean over the records, and it needs high noise,
+# $\sigma \ge L \sqrt{2 \alpha (\alpha - 1)}$. The report takes `mean`. It says that in `softmax` the weakest record,
+# which is used last, dominates the average.
 #
 # **Predict**: At $\sigma = 4$, which of the two averages is smaller? How near is `softmax` to the weakest record,
 # `max`?
@@ -155,7 +157,7 @@ for noise in (4.0, 2.0, 0.3):
 # %% [markdown]
 # With high noise, `softmax` is about half of `mean` and a small share of `max`. So the report's sentence is false in
 # the case for which the report needs it ({ref}`berthier2019:rem-softmax <berthier2019-rem-softmax>`). The weakest
-# record dominates only at $\sigma = 0.3$, and there `mean` is not allowed. So the accountant takes `softmax`:
+# record dominates only at $\sigma = 0.3$, and there `mean` is not allowed. So nfa's accountant takes `softmax`:
 
 # %%
 setting = {"L": 1.0, "sigma": 4.0, "C": 1.001, "n": 1000}
@@ -173,11 +175,12 @@ except NoGuarantee as refusal:
 #
 # Noise slows training. Section 3.4 tries a trick: at every step, it takes back the noise of the step before,
 # $\theta_{t+1} = \theta_t - \gamma \nabla \ell - \eta_{t+1} + \eta_t$. How much noise remains in $\theta_t$? For
-# affine gradients, the report has a recursion ({ref}`berthier2019:prop3.3 <berthier2019-prop3-3>`). It concludes that
-# most of the noise is cancelled, so that the variance is less than the variance $\sigma^2$ of a single noise.
+# affine gradients, the report has a recursion ({ref}`berthier2019:prop3.3 <berthier2019-prop3-3>`). The report
+# concludes that most of the noise is cancelled, so that the variance of $\theta_t$ is less than the variance
+# $\sigma^2$ of the noise of one step.
 #
-# **Predict**: Take $\theta_1 = \theta_0 - \gamma g_0 - \eta_1$. What is its variance? Which value must a recursion
-# have at $t = 1$?
+# **Predict**: Take $\theta_1 = \theta_0 - \gamma g_0 - \eta_1$. What is the variance of $\theta_1$? Which value must
+# a recursion have at $t = 1$?
 #
 # We run the rule itself, on a network with 4,000 weights. These weights are 4,000 independent one-dimensional runs
 # with the gradient $0.1 \, \theta$:
@@ -228,17 +231,17 @@ for name, covariance in recursion.items():
     print(f"{name:20} variance at t = 1: {first:.2f}, at t = 40: {last:.4f}")
 
 # %% [markdown]
-# The first step decides the question. Its variance is $\sigma^2$, and the printed recursion gives
-# $2 \gamma^2 \sigma^2 \alpha^2 = 0.02$. The error is in the last line of the proof. With the correction, the variance
-# stays **just above** $\sigma^2$. So the conclusion of Section 3.4.3, that the variance falls below $\sigma^2$, is
-# false ({ref}`berthier2019:sec3.4.3 <berthier2019-sec3-4-3>`). The direction of the conclusion is correct: feedback
-# gives up most of the privacy that iteration had gained. About one noise on the output of the pass remains. Given the
-# iterates before it, each iterate is a sum of all gradients so far under one fresh noise. So a single step is not a
-# mechanism by itself ({ref}`berthier2019:nf-update <berthier2019-nf-update>`).
+# The first iterate shows that the printed recursion is wrong. The variance of this iterate is $\sigma^2$, but the
+# printed recursion gives $2 \gamma^2 \sigma^2 \alpha^2 = 0.02$. The error is in the last line of the proof. With the
+# correction, the variance stays **just above** $\sigma^2$. So the conclusion of Section 3.4.3, that the variance
+# falls below $\sigma^2$, is false ({ref}`berthier2019:sec3.4.3 <berthier2019-sec3-4-3>`). One part of the conclusion
+# is correct: with feedback, most of the privacy from iteration is lost. About the noise of one step remains on the
+# output of the pass. Given the iterates before it, each iterate is the sum of all gradients so far plus one fresh
+# noise. So a single step is not a mechanism by itself ({ref}`berthier2019:nf-update <berthier2019-nf-update>`).
 #
 # The report also expects too little of feedback. Section 3.4.1 says that a model which converges cannot be private.
-# Add the noise to the gradient, so that it is $\gamma \sigma$ on the iterate. The gradients are $\theta - x_t$, and
-# one record moves a gradient by at most $2L$.
+# Add the noise to the gradient, so that the standard deviation of the noise on the iterate is $\gamma \sigma$. The
+# gradients are $\theta - x_t$, and one record moves a gradient by at most $2L$.
 #
 # **Predict**: We lower $\gamma$ from 0.1 to 0.01. How does the noise in the last iterate change? How does the
 # divergence that the last record causes change? One plain release has the divergence $2 \alpha L^2 / \sigma^2 = 1$.
@@ -253,25 +256,25 @@ for rate in (0.1, 0.01):
     print(f"γ = {rate}: standard deviation {left**0.5:.4f}, divergence of order 2: {causes:.3f}")
 
 # %% [markdown]
-# The noise falls with $\gamma$, so the last iterate converges. The difference that a record causes falls with $\gamma$
-# too, and the divergence stays below that of one release. So the sentence is false if steps contract
-# ({ref}`berthier2019:rem-feedback-private <berthier2019-rem-feedback-private>`).
+# The noise in the last iterate falls with $\gamma$, so the last iterate converges. The difference that a record
+# causes falls with $\gamma$ too, and the divergence stays below that of one release. So the sentence of Section 3.4.1
+# is false if steps contract ({ref}`berthier2019:rem-feedback-private <berthier2019-rem-feedback-private>`).
 #
 # ## The crossing: one pass, counted both ways
 #
 # So far we did not publish the intermediate iterates, and all privacy came from noise added later. Publishing the
 # iterates removes this privacy. Anyone who sees $\theta_t$ and $\theta_{t+1}$ also sees $\theta_{t+1} - \theta_t$,
-# which is a gradient under **one** noise, whatever steps follow. In practice, the iterates are often known. For
-# example, a server sends out its model after every step, or somebody reads a checkpoint. An accountant that adds up
-# steps also assumes that the iterates are known.
+# which is a gradient with the noise of **one** step, whatever steps follow. In practice, the iterates are often
+# known. For example, a server may send out its model after every step, or somebody may read a checkpoint. An
+# accountant that adds up steps also assumes that the iterates are known.
 #
-# The **order** can still be secret. If nobody knows which record step $t$ used, your record is one of those that were
-# not used yet. There are $n$ such records at the first step, and one at the last. From here on, the secret order is
-# the only protection, and no lemma above uses it.
+# The **order** can still be secret. If nobody knows which record step $t$ used, it may be any record that was not
+# used before. There are $n$ such records at the first step, and one at the last step. From here on, the secret order
+# is the only protection, and no lemma above uses it.
 #
-# **Predict before you run**: Take one pass over 1,000 records, with $\sigma = 4 L$. There are four numbers: the last
-# iterate or all iterates, with a known or a secret order. Which of these numbers are equal? And what is the number for
-# two passes that stop half way, if every iterate is published?
+# **Predict before you run**: Take one pass over 1,000 records, with $\sigma = 4 L$. There are four values of
+# $\epsilon$: for the last iterate or all iterates, with a known or a secret order. Which of these values are equal?
+# And what is $\epsilon$ for two passes that each stop half way, if every iterate is published?
 
 
 # %%
@@ -300,21 +303,22 @@ for tau in (1.0, 0.99, 0.5):
 
 # %% [markdown]
 # A whole pass costs one full release if all its iterates are published. If we count it step by step, the secret order
-# does not help. (The value 2.273 is a bound at whole orders, and it is not smaller than the theorem next to it.) The
-# reason is that before the last step, an adversary may know that all records but yours have been used. A fixed order
-# with only the last iterate costs as much, because no noise is added after the record used last.
+# does not help. (The value 2.273 is a bound at Rényi orders that are whole numbers. It is not smaller than the bound
+# for a known order.) The reason is that before the last step, an adversary may know that all records except yours
+# have been used. A fixed order with only the last iterate published also costs one full release, because no noise is
+# added after the record used last.
 #
-# **Shuffling can help only in passes that stop early.** There, many unused records remain among which yours is hidden.
-# The conjecture is about such passes, for example two half passes in place of a whole one. Two words change their
-# meaning at this point. In the first half, $C$ is a Lipschitz constant, and "late" means that little noise follows. In
-# the second half, $C$ is a constant of the conjecture, and "late" means that few records are left.
+# **Shuffling can help only in passes that stop early.** In such a pass, your record is hidden among many unused
+# records. The conjecture is about such passes, for example two half passes in place of a whole pass. Two terms change
+# their meaning at this point. In the first half, $C$ is a Lipschitz constant, and "late" means that little noise
+# follows. In the second half, $C$ is a constant of the conjecture, and "late" means that few records are left.
 #
 # ## II. Shuffling can be less private
 #
 # We begin with the warning of Section 4 ({ref}`berthier2019:sec4.5 <berthier2019-sec4-5>`). There are two records,
 # each with one of two losses, and two steps of size one from 0. The walk ends in $-2$, $0$ or $2$. With probability
-# $p$ this end is published, and otherwise one of the three values at random. The next cell computes with exact
-# fractions:
+# $p$ this end is published, and otherwise a random one of the three values is published. The next cell computes the
+# probabilities of the outputs, in exact fractions:
 
 # %%
 half = Fraction(1, 2)
@@ -343,8 +347,8 @@ axes[2].legend()
 plt.show()
 
 # %% [markdown]
-# Sampling without replacement is less private for every $p > 0$. The same is true with Gaussian noise and quadratic
-# losses:
+# Sampling without replacement is less private for every $p > 0$. It is also less private with Gaussian noise and
+# quadratic losses:
 
 # %%
 for name, replacement in ways:
@@ -353,9 +357,9 @@ for name, replacement in ways:
     print(f"{name:8} replacement: D₂ of the last iterate {D:.5f}")
 
 # %% [markdown]
-# Is this an argument against shuffling? The example has $n = 2$ and a pass that uses all records, so no unused record
-# remains among which the other could hide. The conjecture is about passes that stop early, while many records are
-# unused.
+# Is this example an argument against shuffling? The example has $n = 2$ and a pass that uses both records, so no
+# unused record remains to hide the replaced record. The conjecture is about passes that stop early, while many
+# records are unused.
 #
 # ## What do the outputs reveal about the next record?
 #
@@ -366,8 +370,8 @@ for name, replacement in ways:
 # formula, we enumerate all $5!$ orders.
 
 # %%
-phi = [[8, 1, 2, 1, 3], [1, 5, 1, 2, 1]]  # record 0 is the one that is replaced
-replaced = [1, 9]  # its densities under the neighbour
+phi = [[8, 1, 2, 1, 3], [1, 5, 1, 2, 1]]  # record 0 is replaced in the neighbour
+replaced = [1, 9]  # densities of the outputs if the record that replaces record 0 made them
 
 
 def by_enumeration(phi):
@@ -386,10 +390,11 @@ print("the same as `beliefs`:", p == beliefs(phi) and q == beliefs(other))
 print("largest belief", max(p + q), " never above 1/(n - m) =", Fraction(1, 5 - 2))
 
 # %% [markdown]
-# The two beliefs differ in **every** record, not only in the replaced record. This is a difficulty: a theorem on
-# subsampling does not apply to weights that depend on the data.
+# The beliefs $p$ and $q$ differ for **every** record, not only for the replaced record. So the probabilities of the
+# next record depend on the data. Theorems on subsampling do not apply to such probabilities.
 #
-# **Predict**: Leave out the place of the replaced record. How much of the two laws is common, more or less than $2/3$?
+# **Predict**: The common part of the two laws is $\sum_{k \ge 1} \min(p_k, q_k)$, without the replaced record 0. Is
+# it more or less than $2/3$?
 
 # %%
 parts = decomposition(phi, replaced)
@@ -405,21 +410,21 @@ print("not common in truth:", non_common_mass(p, q), "≤ c:", non_common_mass(p
 
 # %% [markdown]
 # The result is exact: $p = (1 - c) O + c A$ and $q = (1 - c) O + c B$ with the same $O$ and $c = 1/(n - m)$, one over
-# the number of records not yet used. Whatever the outputs have revealed, a step still looks like a draw in which the
-# replaced record has the weight $c$. If this holds always, the conjecture follows.
+# the number of records not yet used. Whatever the outputs have revealed, the next record is drawn as if the replaced
+# record had the probability $c$. If this decomposition always exists, the conjecture follows.
 #
-# We have a proof that it always holds, for batches of one record. **The proof is ours, and nobody else has reviewed
+# We have a proof that it always exists for batches of one record. **The proof is ours, and nobody else has reviewed
 # it.** The module `nfa.papers.berthier2019.shuffling.our_proof` has its hypotheses, its lemmas, and functions with
-# which you can try to refute it. For batches of two the decomposition fails, and the module runs an example of this
-# failure too. So the verdict stays "conjecture", which is the report's own word.
+# which you can try to refute the proof. For batches of two the decomposition fails, and the module runs an example of
+# this failure too. So the verdict stays "conjecture", which is the report's own word.
 #
 # ## The leading term, and the order up to which it is a bound
 #
 # Conjecture 1 ({ref}`berthier2019:conj1 <berthier2019-conj1>`) says that step $t$ costs at most
-# $\frac{16 \alpha L^2}{(n - t + 1)^2 \sigma^2}$ **plus** an $O((n - t + 1)^{-3})$. The constant of the second part is
-# not given. The report does not say whether its Figure 12 counts the second part
-# ({ref}`berthier2019:fig12 <berthier2019-fig12>`). May we leave it out? The first step of a pass is a draw with
-# replacement, so its divergence is known.
+# $\frac{16 \alpha L^2}{(n - t + 1)^2 \sigma^2}$ **plus** an $O((n - t + 1)^{-3})$. The report does not give the
+# constant of the second part. The report does not say whether its Figure 12 counts the second part
+# ({ref}`berthier2019:fig12 <berthier2019-fig12>`). May we leave the second part out? The first step of a pass is a
+# draw with replacement, so its divergence is known.
 #
 # **Predict**: With $n = 1000$ and $\sigma = 2L$, up to which order is the leading term a bound?
 
@@ -447,21 +452,22 @@ for alpha, color in ((2, "C0"), (8, "C1"), (16, "C2")):
     right.loglog(unused, first, ":", color=color)
 right.set(xlabel="records left, n - t + 1", title="solid: exact; dotted: leading term")
 right.legend()
-# In words: Left, divergence of a step over the order. The exact divergence and the leading term agree up to 13, and
-# then the exact divergence grows steeply. Right, the same over the records left. The leading term is parallel to the
-# exact divergence for small orders and below it for 16.
+# In words: Left, divergence of a step over the order. The exact divergence and the leading term agree up to order 13,
+# and then the exact divergence grows steeply. Right, the divergence over the number of records left. The leading term
+# is parallel to the exact divergence for small orders and below it for 16.
 plt.show()
 
 # %% [markdown]
-# The leading term is a bound up to order 13. At 14 it is too small by a factor of about 5, and at 16 by a factor of
-# about 10,000. The reason is the binomial term $c^\alpha e^{\alpha (\alpha - 1) / 2}$, in which your record is
-# certainly used. From there on, this term is larger than all others. The constant of the $O(\cdot)$ depends on
-# $\alpha$, and grows as fast as this term. The same sharp increase bends the curve of {doc}`04_accounting`.
+# The leading term is a bound up to order 13. At order 14 it is too small by a factor of about 5, and at order 16 by a
+# factor of about 10,000. The reason is the binomial term $c^\alpha e^{\alpha (\alpha - 1) / 2}$, which belongs to the
+# case that your record is used. From order 14 on, this term is larger than all others. The constant of the $O(\cdot)$
+# depends on $\alpha$, and grows as fast as this term. The same sharp increase bends the curve of
+# {doc}`04_accounting`.
 #
-# ## $\epsilon$ against epochs, in every reading
+# ## $\epsilon$ against epochs, computed in five ways
 #
-# Which order does an accountant take? For few epochs it takes a large order, $1 + \sqrt{\log(1/\delta)/R}$. This order
-# is far beyond the point where the leading term stops being a bound.
+# Which Rényi order does an accountant take? For few epochs it takes a large order, $1 + \sqrt{\log(1/\delta)/R}$, if
+# the divergence is $R \alpha$. This order is far larger than the orders up to which the leading term is a bound.
 
 # %%
 e, order = conjectured_epsilon(n=1000, e=1, tau=0.001, L=1.0, sigma=2.0, delta=1e-4)
@@ -511,8 +517,8 @@ for (name, reading), style in zip(readings.items(), styles, strict=True):
     print(f"{name:40}", *(f"{eps[i]:8.3f}" for i in (0, 5, 9)))
 ax.set(xlabel="epochs", ylabel="ε at δ = 1e-4", title="1000 records, σ = 2L")
 ax.legend(fontsize=9)
-# In words: Epsilon over epochs on log scales, in every reading. Solid lines for the theorems are highest and lowest,
-# and the conjectured curves are between them.
+# In words: Epsilon over epochs on log scales, computed in five ways. Solid lines for the theorems are highest and
+# lowest, and the conjectured curves are between them.
 plt.show()
 
 # %% [markdown]
@@ -521,7 +527,7 @@ plt.show()
 # ({ref}`berthier2019:alg1 <berthier2019-alg1>`). If every step is drawn afresh, its cost is a theorem too. Partial
 # passes are between these lines, and their saving is a conjecture ({ref}`berthier2019:conj2 <berthier2019-conj2>`).
 # For one epoch, the dotted line is below the dashed line, which has every term. So do not use the dotted line. If you
-# ask for it, the library refuses:
+# ask nfa for a guarantee by the conjecture, it raises an error:
 
 # %%
 for ask in (
@@ -561,12 +567,12 @@ for sigma in (0.0, 0.2, 1.0):
     print(f"σ = {sigma}: distance to the minimiser", *told, sep="   ")
 
 # %% [markdown]
-# Without noise, whole passes come much closer to the minimiser ({ref}`berthier2019:rates <berthier2019-rates>` has the
-# orders). At $\sigma = 1$, which is half of the clip and a quarter of the value that the conjecture requires, the
-# difference is no longer visible. (This is one small problem with one learning rate.) In squared distances, the
-# difference is still there, as large as without noise. Only its share of the total vanishes
-# ({ref}`berthier2019:sec4.6.3-sense <berthier2019-sec4-6-3-sense>`). Then privacy alone decides between the two ways
-# of sampling.
+# Without noise, whole passes come much closer to the minimiser ({ref}`berthier2019:rates <berthier2019-rates>` has
+# the rates of convergence). At $\sigma = 1$, which is half of the clip and a quarter of the value that the conjecture
+# requires, the difference is no longer visible. (This is one small problem with one learning rate.) The difference of
+# the squared distances is as large as without noise. But it is only a very small share of the squared distance
+# ({ref}`berthier2019:sec4.6.3-sense <berthier2019-sec4-6-3-sense>`). Then you can choose between whole and partial
+# passes by their privacy alone.
 #
 # One setting does matter: the learning rate. No step's $\epsilon$ depends on the learning rate. The report concludes
 # that you should take the largest rate at which the loss does not diverge, here just below 2.
@@ -585,14 +591,16 @@ for rate in (0.002, 0.02, 0.2, 1.9):
     print(f"γ = {rate:5}: distance to the minimiser {np.sqrt(off.mean()):.3f}")
 
 # %% [markdown]
-# The run ends nearest at 0.02, far below the largest rate. The noise keeps the last iterate at a distance from the
-# minimiser, and this distance grows with the rate. So the advice is false
-# ({ref}`berthier2019:rem-largest-rate <berthier2019-rem-largest-rate>`). At 0.002 the run is too slow: 400 steps are
-# too few to come near. Also, the guarantee of the last iterate alone does depend on the rate, through $C$.
+# The run with the rate 0.02, far below the largest rate, ends nearest to the minimiser. The noise keeps the last
+# iterate at a distance from the minimiser, and this distance grows with the rate. So the report's advice is false
+# ({ref}`berthier2019:rem-largest-rate <berthier2019-rem-largest-rate>`). With the rate 0.002 the run is too slow,
+# because 400 steps are too few to come near the minimiser. Also, the guarantee of the last iterate alone does depend
+# on the rate, through $C$.
 #
 # ## What you have learnt
 #
-# - If only the last iterate is published, the record used first is hidden best, and the last one is not hidden.
+# - If only the last iterate is published, the record used first is hidden best, and the record used last is not
+#   hidden.
 # - With feedback, the variance of an iterate stays just above $\sigma^2$, and does not fall below it.
 # - If all iterates are published, a whole pass costs one full release, and only passes that stop early might cost
 #   less.
@@ -607,12 +615,13 @@ for rate in (0.002, 0.02, 0.2, 1.9):
 #    as a sum of the three noises. What is its variance? Check: `corrected_feedback_covariances(np.ones((3, 1, 1)),
 #    gamma=1.0, sigma=1.0)` of `nfa.papers.berthier2019.perturbation.noise_feedback`.
 #    {ref}`berthier2019:prop3.3 <berthier2019-prop3-3>` has more numbers.
-# 3. **Try to refute it.** Draw random tables `phi` of fractions, with $n$ up to 6 and 1 to $n - 2$ outputs. (For the
-#    last record $c = 1$, and there is no $O$.) Compare `decomposition` with your own enumeration. Check: a hundred
-#    tables take seconds. In the clone, `pytest --eq berthier2019:conj1` does the same, in minutes.
+# 3. **Try to refute the decomposition.** Draw random tables `phi` of fractions, with $n$ up to 6 and 1 to $n - 2$
+#    outputs. (For the last record $c = 1$, and there is no $O$.) Compare `decomposition` with your own enumeration.
+#    Check: a hundred tables take seconds. In the clone, `pytest --eq berthier2019:conj1` makes the same comparison on
+#    many tables, in minutes.
 # 4. **Batches of two.** Take `next_batch` and `non_common_mass_of_batches` of
-#    `nfa.papers.berthier2019.shuffling.beliefs`. Find an output after which more than $b/(n - b)$ is not common.
-#    Check: the docstring of the second function has one, with $5/6$.
+#    `nfa.papers.berthier2019.shuffling.beliefs`. Find an output after which the part that is not common to both laws
+#    is larger than $b/(n - b)$. Check: the docstring of the second function has one, with $5/6$.
 # 5. **How small is high noise?** For $n = 1000$, up to which order is the leading term a bound if $\sigma = 4L$? First
 #    guess from $c^\alpha e^{\alpha(\alpha - 1)x/2}$, $x = (2L/\sigma)^2$. Check: compare `worst_pair` with $x = 1/4$
 #    and `conjectured_step_rdp`. The order is 55.
@@ -624,8 +633,8 @@ for rate in (0.002, 0.02, 0.2, 1.9):
 # <details><summary>1. Only the last iterate is published. Whose record is hidden best, the first one used or the
 # last?</summary>
 #
-# The first. Every later step adds fresh noise and, if it contracts, shrinks the difference. The record used last costs
-# as much as a plain release.
+# The record used first is hidden best. Every later step adds fresh noise and, if it contracts, reduces the
+# difference. The record used last is hidden only as well as in a plain release.
 #
 # </details>
 #

@@ -11,12 +11,12 @@
 #
 # After this page you can test a claim of privacy by experiment. For this, you run an algorithm many times on two data
 # sets that differ in one record. You can compute from the results a lower bound on the leak with 95 % confidence, and
-# avoid two mistakes that refute true claims.
+# avoid two mistakes by which an audit refutes true claims.
 #
-# **Have this page open**: "Forward Learning with Differential Privacy", Section 3.3, Theorem 2. Next to it, open Lee &
-# Kifer (2020), Section 4.2, the overall sensitivity. Both texts state how private one step is. You can read the
-# proofs, or you can run the step many times and count. This tutorial counts, and then audits a trained model from
-# outside.
+# **Have this page open**: "Forward Learning with Differential Privacy", Section 3.3, Theorem 2. Next to it, open Lee
+# & Kifer (2020), Section 4.2, the overall sensitivity. Both texts state how private one step is. You can read the
+# proofs, or you can run the step many times and count events. In this tutorial we count, and then audit a trained
+# model from outside.
 #
 # You need $(\epsilon, \delta)$, the best test and ROC curves: {doc}`03_privacy`.
 # {ref}`lee2020:A10-A11 <lee2020-a10-a11>` describes the clips of DP-DFA.
@@ -62,7 +62,7 @@ delta = 1e-5
 # happens. This is the whole game.
 #
 # Here is a coin that answers truthfully with probability 0.8. Suppose that somebody claims $\epsilon = 1$ for it.
-# **Predict**: From how many answers on do we know that this claim is false?
+# **Predict**: How many answers do we need to know that this claim is false?
 
 # %%
 truth = rr.randomised_response_epsilon(truth=0.8)
@@ -106,13 +106,14 @@ ax.set(xlabel="true probability", ylabel="probability to contain it", ylim=(0.6,
 ax.set_title("95 % intervals from 100 trials")
 ax.legend()
 # In words: Probability that a 95 % interval contains the true probability, over the true probability. For Clopper and
-# Pearson it stays above the dotted 95 %. For the usual interval it falls far below at the left end.
+# Pearson, this probability stays above the dotted 95 %. For the usual interval, it falls far below 95 % at the left
+# end.
 plt.show()
 
 # %% [markdown]
 # Audits use the left end, where events are rare, and there the usual interval fails. From an upper bound on $P_0$ and
-# a lower bound on $P_1$, we get $\epsilon \ge \log \frac{P_1 - \delta}{P_0}$. So even a perfect attack, which is never
-# wrong in $n$ trials in each world, can only show a limited $\epsilon$:
+# a lower bound on $P_1$, we get $\epsilon \ge \log \frac{P_1 - \delta}{P_0}$. So even a perfect attack, which is
+# never wrong in $n$ trials on each data set, gives only a limited lower bound on $\epsilon$:
 
 # %%
 ns = np.unique(np.geomspace(5, 1e6, 60).astype(int))
@@ -143,7 +144,7 @@ def numbers(n):
 
 
 def chosen(d0, d1):
-    """The numbers that came up more often in the second sample."""
+    """The numbers that appeared more often in the second sample."""
     return np.bincount(d1, minlength=1000) > np.bincount(d0, minlength=1000)
 
 
@@ -163,16 +164,17 @@ for name, bounds in {"the same runs": same, "fresh runs": fresh}.items():
     print(f"{name:13}: 0 refuted in {refuted:.1%}, mean bound {np.mean(bounds):.2f}")
 
 # %% [markdown]
-# Every single audit of the first kind refutes a true claim. With fresh runs, at most one audit in twenty may do so,
-# because this is the meaning of 95 %. `play` therefore separates its tuning trials from the trials that it counts. If
-# you play twenty games, you should expect one false alarm among them. So **the second mistake** is to report the best
-# of many games with the confidence of a single game.
+# Every single audit of the first kind refutes a true claim. With fresh runs, at most about one audit in twenty
+# refutes a true claim, because this is the meaning of 95 %. `play` therefore separates its tuning trials from the
+# trials that it counts. If you play twenty games, you can expect up to one false alarm among them. So **the second
+# mistake** is to report the best of many games with the confidence of a single game.
 #
 # ## A claim that is not refuted: DP-SGD
 #
-# The worst pair for DP-SGD replaces one record so that its clipped gradient changes to its opposite. Another label and
-# two classes are enough for this. Then the two noiseless answers are $2C/m$ apart, which is the largest distance that
-# the sensitivity allows. The best statistic is the released vector along the line between the two answers.
+# The worst pair for DP-SGD replaces one record so that its clipped gradient changes to its opposite. For this, it is
+# enough to change the label in a problem with two classes. Then the two outputs without noise are $2C/m$ apart, which
+# is the largest distance that the sensitivity allows. The best statistic is the component of the released vector
+# along the line between these two outputs.
 
 # %%
 SIGMA, C, M = dp_sgd.SIGMA, dp_sgd.C, dp_sgd.M
@@ -197,10 +199,10 @@ ax.legend()
 plt.show()
 
 # %% [markdown]
-# Now we test the claim. The accountant gives one such step an $\epsilon$. Because the noise is Gaussian, we also know
-# the exact value. There are two lower bounds. The first, `any law`, follows from rare events and assumes nothing. The
-# second is sharper and uses that the noise is Gaussian. With this knowledge, the frequent event "nearer to $D'$"
-# bounds the whole curve.
+# Now we test the claim. The accountant computes the $\epsilon$ of one such step. Because the noise is Gaussian, we
+# also know the exact value. There are two lower bounds. The first bound, `any law`, follows from rare events and
+# assumes no law. The second bound is sharper and uses that the noise is Gaussian. With this assumption, we can
+# compute a bound at every $\delta$ from the frequent event "nearer to $D'$".
 
 # %%
 released = mechanism(C=C, m=M, sigma=SIGMA, **audit_dp_dfa.RELEASE)
@@ -226,16 +228,16 @@ audit(sound_dp_sgd, x_pair, y_pair)
 print(f"exact {exact:.2f}")
 
 # %% [markdown]
-# The claim is not refuted, and the bound is near it. The exact value is 4.38. The claim is larger because the proof by
-# Rényi divergences loses a little.
+# The claim is not refuted, and the sharper lower bound is near the claim. The exact value is 4.38. The claim is
+# larger than this value because bounds by Rényi divergences are not tight.
 #
 # Audits are most useful for programs. Here are two programs that look correct in a code review. **Predict**: Which of
-# the two does this pair refute?
+# the two programs does this pair refute?
 
 
 # %%
 def half_the_noise(net, x, y, *, C, m, sigma, rng):
-    """Takes C / m for the sensitivity; under replace-one it is 2 C / m."""
+    """Takes C / m for the sensitivity, but under replace-one the sensitivity is 2 C / m."""
     return sound_dp_sgd(net, x, y, C=C, m=m, sigma=sigma / 2, rng=rng)
 
 
@@ -253,15 +255,15 @@ for rule in (half_the_noise, clips_the_average):
     audit(rule, x_pair, y_pair)
 
 # %% [markdown]
-# The second program passes, with the lowest bound of all, and it has the worse bug. On this pair, the seven other
-# records keep the average almost fixed. Take eight copies of the same record, with labels that nearly balance. Then
-# one more label decides the direction of the average. This average is clipped to $C$, and it changes to its opposite,
-# by $2C$ and not by $2C/m$.
+# The second program passes, with the lowest bound of the three programs, although it has the worse bug. On this pair,
+# the seven other records keep the average almost fixed. Take eight copies of the same record, with labels that nearly
+# balance. Then a change of one label reverses the direction of the average. The average is clipped to $C$ and changes
+# to its opposite, so it moves by $2C$ and not by $2C/m$.
 
 # %%
 x_same = np.repeat(x_pair[0][:1], M, axis=0)
 _, h_same = network.forward(net, x_same[:1])
-ones = int(M * h_same[net.L][0, 1])  # at the next label the sum of the errors turns around
+ones = int(M * h_same[net.L][0, 1])  # with one more of these labels, the sum of the errors changes its sign
 y_same = [np.eye(2)[(np.arange(M) < k).astype(int)] for k in (ones, ones + 1)]
 for rule in (sound_dp_sgd, clips_the_average):
     audit(rule, (x_same, x_same), y_same)
@@ -271,21 +273,21 @@ for rule in (sound_dp_sgd, clips_the_average):
 #
 # {doc}`05_sensitivity` shows by a measurement without noise that one label moves a step of DP-DFA farther than the
 # printed formula allows. (The verdict on {ref}`lee2020:sens-total <lee2020-sens-total>` is `ambiguous`, because it
-# depends on a reading.) Now we play the same game as above, with noise. `printed` is the epsilon of the accountant
-# with the printed sensitivity:
+# depends on how one reads the formula.) Now we play the same game as above, with noise. The accountant computes two
+# epsilons. The epsilon `printed` is for the printed sensitivity, and `corrected` is for the corrected sensitivity:
 
 # %%
 show(audit_dp_dfa.play_case(audit_dp_dfa.counterexample(), settings))
 
 # %% [markdown]
-# The lower bound is above the first claim and below the second, as it should be.
+# As expected, the lower bound is above the epsilon `printed` and below the epsilon `corrected`.
 #
-# The second refuted claim is Theorem 2 of DP-ULR ({ref}`dpulr2024:thm2 <dpulr2024-thm2>`): one step is to be as
-# private as a Gaussian with noise multiplier 4. {doc}`10_controller` explains the attacks on this claim. Here we ask
-# what **counting** can show of one attack. An estimate is noise in 1,024 coordinates that is clipped to norm 1, so
-# hardly any noise remains along the target's gradient. The event is fixed beforehand: a sum of at least 0.7 along this
-# gradient. **Predict**: Suppose that none of 200,000 steps without the target has the event, and a quarter of 5,000
-# steps with the target have it. What is the bound, and what limits it?
+# The second refuted claim is Theorem 2 of DP-ULR ({ref}`dpulr2024:thm2 <dpulr2024-thm2>`): one step is as private as
+# a Gaussian mechanism with noise multiplier 4. {doc}`10_controller` explains the attacks on this claim. Here we ask
+# which bound we get from **counting** the successes of one attack. An estimate is noise in 1,024 coordinates, clipped
+# to norm 1, so hardly any noise remains along the target's gradient. The event is fixed beforehand: a sum of at least
+# 0.7 along this gradient. **Predict**: Suppose that none of 200,000 steps without the target has the event, and a
+# quarter of 5,000 steps with the target have it. What is the lower bound on $\epsilon$, and what limits this bound?
 
 # %%
 case = audit_theorem2.Clipping()
@@ -298,19 +300,21 @@ n = len(without), len(with_target)
 counted = epsilon_lower_bound(hits, n, delta=delta, confidence=0.95)
 print(f"hits {hits}; claimed {claimed:.3f}, at least {counted:.2f} by counting")
 
-# The same with a proof for D: a bound on the probability of a false alarm on D.
+# A larger lower bound: for D, we replace the count by a proved bound on the probability of a false alarm.
 caught, _ = clopper_pearson(hits[1], n[1], error=0.05)
 with_proof = np.log((caught - delta) / case.false_positives(tau))
 print(f"at least {with_proof:.2f} with D bounded in closed form")
 
 # %% [markdown]
-# Counting can show $\log n$, because no number of runs $n$ distinguishes a probability of 0 from a probability of
-# $1/n$. If you prove a bound for one of the two worlds by hand, you can show more. `nfa audit dpulr2024:thm2` does
-# this with four million runs, and compares the shortcut that draws these scores with the rule itself.
+# Counting gives a lower bound of at most about $\log n$, because $n$ runs cannot distinguish a probability of 0 from
+# a probability of $1/n$. If you prove a bound for one of the two data sets by hand, you get a larger lower bound.
+# `nfa audit dpulr2024:thm2` plays this attack with four million runs. It also compares the shortcut that draws these
+# scores with the rule itself.
 
 # %% [markdown]
-# What does this mean for the models trained in that paper? The result is less serious for them. This attack needs an
-# example with a gradient far above $C$. Where gradients are at most $C$, the clip scales down signal and noise alike:
+# What does this result mean for the models trained in that paper? For these models it is less serious, because the
+# attack needs an example with a gradient of norm far above $C$. If gradients have norms of at most $C$, the clip
+# scales down signal and noise by the same factor:
 
 # %%
 rng = Streams(1)("noise", 3)
@@ -318,18 +322,18 @@ norms = (0.5, 1.0, 5.0, 30.0)
 print({norm: round(case.multiplier(norm, rng, 20_000), 2) for norm in norms})
 
 # %% [markdown]
-# The printed numbers are the noise multiplier in effect, by the norm of the target's gradient. The multiplier is about
-# the claimed 4 at $C$, and a small fraction of 4 at $30 C$. A guarantee must hold for all possible data, so the
-# theorem is false. We do not claim that those models leak.
+# The cell prints the noise multiplier in effect for four norms of the target's gradient. The multiplier is about the
+# claimed 4 at the norm $C$, and a small fraction of 4 at the norm $30 C$. A guarantee must hold for all possible
+# data, so the theorem is false. We do not claim that those models leak.
 #
 # ## A trained model, from outside
 #
-# So far the auditor saw the release of every step, and a theorem is about these releases. Usually the auditor has only
-# the trained network as a *black box*, and may ask for its loss at a record. A network is more confident on the
-# records on which it was trained ({ref}`berthier2019:overconfident <berthier2019-overconfident>`). So a low loss
-# suggests that a record is a member. We train on 500 images, and ask for the losses of these images and of 500 others
-# of the same law. **Predict**: What is the AUC without privacy, and with $\epsilon$ near 5? The AUC is the probability
-# that, of one member and one other image, the member has the lower loss.
+# So far the auditor saw the release of every step, because the theorems are about these releases. Usually an auditor
+# can use the trained network only as a *black box*, which returns its loss at a record. A network is more confident
+# on the records on which it was trained ({ref}`berthier2019:overconfident <berthier2019-overconfident>`). So a low
+# loss suggests that a record is a member. We train on 500 images, and compute the losses of these images and of 500
+# other images of the same data set. **Predict**: What is the AUC without privacy, and with $\epsilon$ near 5? The AUC
+# is the probability that a random member has a lower loss than a random other image.
 
 # %%
 images = data.load("fashion-mnist-small")
@@ -361,11 +365,11 @@ print(f"standard error of an AUC if nothing leaks: {attack.auc_error:.3f}")
 print(f"DP-SGD's epsilon: {spent(200, **private):.2f}")
 
 # %% [markdown]
-# An average over 500 records is not a lower bound on $\epsilon$. A guarantee is for every record, and most of the
-# records are similar to many others. So we play the game with whole trainings, and choose the record. We choose a
-# *canary*: an image with a wrong label, which only a network that was trained on it can know. World 0 trains on 60
-# images, and world 1 also trains on the canary. The score is larger if the network's loss at the canary is lower.
-# Every training starts from other weights.
+# The AUC is an average over 500 records, and it does not give a lower bound on $\epsilon$. A guarantee must hold for
+# every record, but most of the records are similar to many others. So we play the game with whole trainings, and
+# choose the record that differs. We choose a *canary*: an image with a wrong label, which only a network that was
+# trained on it can know. World 0 trains on 60 images, and world 1 also trains on the canary. The score is larger if
+# the network's loss at the canary is lower. Every training starts from different random weights.
 
 # %%
 n, T, z = 60, 20, 6.0
@@ -389,22 +393,23 @@ for name, rule in (("BP", partial(bp, m=n)), ("DP-SGD", partial(sound_dp_sgd, **
     how = {"claimed_epsilon": claimed, "delta": delta, "trials": 200, "tuning": 50}
     game = play(model, how_sure, **how, rng=Streams(1)("noise", 5))
     print(f"{name:6} at least {game.lower_bound:.2f}, AUC {game.auc:.3f}, refuted: {game.refuted}")
-mu = T**0.5 / z  # shift of all T steps together over the noise of one step, for the best test that sees all steps
+mu = T**0.5 / z  # distance of the two laws of all T steps, in units of the noise, for the best test that sees all steps
 game = play(lambda world, rng: rng.normal(world * mu), float, **how, rng=Streams(1)("noise", 6))
 print(f"all steps seen: at least {game.lower_bound:.2f}, AUC {game.auc:.3f}; claimed {claimed:.2f}")
 
 # %% [markdown]
-# Without noise, 200 trainings in each world show as much as so many trainings can show. They refute this $\epsilon$ as
-# a claim for BP. With noise, they refute nothing, and their bound is far below the claim. Is the black box the reason?
-# Only in part. The $T$ steps together are one Gaussian mechanism of noise multiplier $z / \sqrt T$. The last line has
-# the AUC of the best test that sees all steps. The AUC from the loss of the final network comes some way towards this
-# value. But with as many trials, even the bound from this best test stays far below the claim. The reason is that at
-# $\delta = 10^{-5}$ most of $\epsilon$ depends on rare events, and 200 trials contain few of these events. For sharper
-# bounds, you need more trainings, the shape of the law, or many canaries in one training (see Further reading).
+# Without noise, the lower bound is as large as 200 trainings in each world can give. It refutes the claim for BP.
+# With noise, the trainings refute nothing, and the lower bound is far below the claim. The black box is only a part
+# of the reason. The $T$ steps together are one Gaussian mechanism of noise multiplier $z / \sqrt T$. The last printed
+# line has the AUC of the best test that sees all steps. The AUC from the loss of the final network lies between 1/2
+# and this value. But with as many trials, even the lower bound from this best test is far below the claim. The reason
+# is that at $\delta = 10^{-5}$ most of $\epsilon$ depends on rare events, and 200 trials contain few of these events.
+# For sharper bounds, you need more trainings, the form of the law, or many canaries in one training (see Further
+# reading).
 #
 # ## What an audit can never show
 #
-# An audit can never show that a claim is true. Each of these three mechanisms passes:
+# An audit can never show that a claim is true. Each of these three broken mechanisms passes:
 
 
 # %%
@@ -426,7 +431,7 @@ broken = Pair(rule=rule, x=x_pair, y=y_pair, sigma=SIGMA)
 look(broken.release, lambda g: g[-1], high_means=None)
 
 
-# 3. A rare event: once in 10,000 times the mechanism prints the record, whatever the noise is.
+# 3. A rare event: with probability 1/10,000, the mechanism prints the record.
 def leaks_seldom(world, rng):
     return 1e9 * world if rng.random() < 1e-4 else rng.normal(world)
 
@@ -442,43 +447,44 @@ look(leaks_seldom, float, threshold=20.0)
 # - records of every size, copies of a record, and batches of up to 64 records;
 # - values that a rule keeps in its state.
 #
-# At the end, it lists what it did not test. An audit also misses everything that it does not run, for example the seed
-# in a log file, or the rounding of floating-point noise. A proof is about all pairs, all events and all times. An
-# audit is about one pair and one event, but it tests the program as it is.
+# At the end, it lists what it did not test. An audit also misses everything that it does not run, for example the
+# seed in a log file, or the rounding of floating-point noise. A proof covers all pairs, all events and all runs. An
+# audit covers only some pairs and some events, but it tests the program as it is.
 #
 # ## What you have learnt
 #
 # - To refute a claim of $(\epsilon, \delta)$, one pair of neighbours and one event are enough.
 # - Clopper and Pearson's bounds hold for every $n$ and $p$, and counting with $n$ runs shows at most about $\log n$.
-# - Choose the event before the counting. Do not report the best of many games with the confidence of one.
+# - Choose the event before the counting. Do not report the best of many games with the confidence of one game.
 # - The loss of a trained network reveals less about a record than all its steps, and rare events limit both bounds.
 # - An audit that refutes nothing shows only that this attack, on this pair, with so many runs, found nothing.
 #
 # ## Exercises
 #
-# 1. **One answer more.** Take $n$ answers of the coin above in each world. For which $n$ do they refute $\epsilon = 2$
-#    half of the time? Guess, then count. Check: `epsilon_lower_bound` exceeds 2 at the expected hits of about 1,100
-#    answers. In a simulation with `play`, half of the runs exceed 2 at about 700, because the bound takes the better
-#    of the event and its complement.
+# 1. **One answer more.** Take $n$ answers of the coin above in each world. For which $n$ do these answers refute
+#    $\epsilon = 2$ in half of all runs? Guess, then count. Check: for the expected numbers of hits,
+#    `epsilon_lower_bound` exceeds 2 from about 1,100 answers on. In a simulation with `play`, half of the runs exceed
+#    2 at about 700 answers, because `play` takes the better bound of the event and its complement.
 # 2. **An event both ways.** A mechanism always answers "no" on $D$, and answers "no" on $D'$ with probability
-#    $1 - 10^{-3}$. What is its $\epsilon$ at $\delta = 0$, in each direction? Check: use
-#    `nfa.privacy.divergences.hockey_stick` on the two laws, in both orders. From which $\epsilon$ on is it 0?
+#    $1 - 10^{-3}$. What is its $\epsilon$ at $\delta = 0$, in each direction? Check: compute
+#    `nfa.privacy.divergences.hockey_stick` of the two laws, in both directions. From which $\epsilon$ on is this
+#    divergence 0?
 # 3. **Write a bug.** Write a DP-SGD with a bug of your own. For example, divide by `max(1, len(x))`, leave the bias
 #    out of the norm, clip with $2C$, or use one seed for the noise of all layers. Then `show` each game of
-#    `dp_sgd.games(AuditOptions(trials=2000), your_rule)`. Which bugs pass? Which pair or which statistic of the output
-#    would find them? Check: two of these four pass. `nfa audit dp_sgd` prints the values of the sound rule, and
-#    {doc}`13_your_own_rule` has a pair for the first bug.
+#    `dp_sgd.games(AuditOptions(trials=2000), your_rule)`. Which bugs pass? Which pair of neighbours or which
+#    statistic of the output would detect these bugs? Check: two of the four bugs above pass. `nfa audit dp_sgd`
+#    prints the values of the sound rule, and {doc}`13_your_own_rule` has a pair for the first bug.
 # 4. **Columns.** Ohana et al. add up the privacy of the columns of one matrix as if each column had its own noise
-#    ({ref}`ohana2021:prop3-cols <ohana2021-prop3-cols>`). Audit this claim:
+#    ({ref}`ohana2021:prop3-cols <ohana2021-prop3-cols>`). Audit this claim with
 #    `nfa audit ohana2021:prop3-cols --trials 200`. What does the attack measure? Check:
 #    `pytest --eq ohana2021:prop3-cols`, in the clone.
 # 5. **Repair.** `nfa.rules.dp_ulr_sound` adds $N(0, (\sigma_0 C)^2 I)$ to the clipped sum. Add $N(0, 16)$ to the
 #    scores of `case.law`. Show that the attack above then finds no more than the guarantee allows, which is exactly
 #    $\epsilon = 0.227$. Check: the table "The sound rule" of `nfa audit dpulr2024:thm2 --trials 20000`.
-# 6. **Another rule, another canary.** Play the canary's game for `dp_dfa_joint`, with new feedback for every training.
-#    Play it also for BP with the canary's right label. Check: joint DFA has the claim of DP-SGD, because its
-#    `mechanism` is the same, and it is not refuted. Under BP the right label is recognised less reliably than the
-#    wrong label.
+# 6. **Another rule, another canary.** Play the canary's game for `dp_dfa_joint`, with new feedback for every
+#    training. Play it also for BP with the canary's right label. Check: joint DFA has the same claim as DP-SGD,
+#    because its `mechanism` is the same, and the game does not refute this claim. Under BP, the game detects the
+#    canary with the right label less reliably than the canary with the wrong label.
 #
 # ## Three questions
 #
@@ -486,22 +492,23 @@ look(leaks_seldom, float, threshold=20.0)
 #
 # <details><summary>1. An attack is never wrong in 1,000 trials in each world. How large an ε does this show?</summary>
 #
-# About $\log$ of 1,000 over 3 or 4, which is between 5 and 6, with 95 % confidence. The reason is that so many trials
-# cannot exclude one false alarm. Counting shows about $\log n$, and no more.
+# The attack shows an $\epsilon$ of about $\log(1{,}000/3)$ or $\log(1{,}000/4)$, which is between 5 and 6, with 95 %
+# confidence. The reason is that 1,000 trials without a false alarm cannot exclude a probability of 3 or 4 in 1,000.
+# In general, counting shows at most about $\log n$.
 #
 # </details>
 #
 # <details><summary>2. Why must the event be fixed before the trials that are counted?</summary>
 #
-# An event that is chosen on the same trials fits their random errors. Then the audit refutes even a mechanism that
-# ignores the data, every time.
+# An event that is chosen on the same trials fits the random errors of these trials. Then the audit refutes even a
+# mechanism that ignores the data, every time.
 #
 # </details>
 #
 # <details><summary>3. An audit finds nothing. What has been shown?</summary>
 #
-# It shows that this attack, on this pair, with so many runs, finds nothing. Above, three broken mechanisms pass:
-# because of the wrong pair, the wrong statistic and a rare event.
+# The audit shows only that this attack, on this pair, with so many runs, finds nothing. Above, three broken
+# mechanisms pass. The reasons are a wrong pair, a wrong statistic and a rare event.
 #
 # </details>
 #

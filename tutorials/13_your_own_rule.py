@@ -13,10 +13,10 @@
 # this function without knowing the right answer in advance. You can also make the function private, and test its
 # privacy claim by an experiment that catches the usual mistakes.
 #
-# **Have this page open**: Lee & Kifer (2020), Section 3.2, Equations 2, 3 and 5, and Definition 4 (sensitivity).
-# Equation 5 replaces $(W^{l+1})^\top \delta z^{l+1}$ of Equation 2 by something else, and calls the result a learning
-# rule. You can do this too. This tutorial begins with an idea, and ends with a training with a guarantee and an audit
-# that would have caught the usual mistakes.
+# **Have this page open**: Lee & Kifer (2020), Section 3.2, Equations 2, 3 and 5, and Definition 4 (sensitivity). In
+# Equation 5, the authors replace the product $(W^{l+1})^\top \delta z^{l+1}$ of Equation 2, and get a new learning
+# rule. You can do this too. This tutorial begins with an idea, and ends with a private training and an audit that
+# detects the usual mistakes.
 #
 # The idea is to send the error back through only the **signs** of the weights, $\mathrm{sign}(W^{l+1})^\top$ times the
 # mean of their absolute values. This rule is known as sign symmetry, and is in none of the papers.
@@ -123,7 +123,7 @@ def by_differences(net, l, x, y, step=1e-6):
 
 
 def checks(rule):
-    """Which of the three the rule passes."""
+    """Which of the three checks the rule passes."""
     rng = np.random.default_rng(1)
     net = network.mlp([3, 4, 4, 2], ops.tanh, rng=rng)
     x, y = rng.standard_normal((5, 3)), np.eye(2)[rng.integers(2, size=5)]
@@ -175,9 +175,9 @@ for change in (forgot_derivative, sign_of_error, derivative_at_top, centred):
 
 # %% [markdown]
 # Only `sign_bp` and backpropagation pass all three checks. The most common mistake is a forgotten $\phi'$. Only the
-# special case catches it, so check more than the top layer. The last rule also fails the check of the average. It
-# subtracts a mean over the batch, so its direction is not a sum over records. For such a rule, clipping each record
-# would not bound how much one record changes the terms of the others.
+# special case detects this mistake, so check more than the top layer. The last rule also fails the check of the
+# average. This rule subtracts a mean over the batch, so its direction is not a sum over records. For such a rule,
+# clipping each record would not bound how much one record changes the terms of the others.
 #
 # ## Does it learn?
 
@@ -232,13 +232,15 @@ plt.show()
 # sum by a **public** number $m$, and adds noise to **every** entry. The estimate of a record is $\delta z_i h_i^\top$
 # in each layer. `net.map[l].terms` computes its squared norm (`norms2`), without forming the estimate where algebra
 # allows it. `outer` adds up the terms with a weight for each record. If the forward or backward pass of a record
-# overflows, the record has no norm, and NaN passes every comparison. `clip_factor` gives such a record the weight 0.
-# Records with the weight 0 are left out, because 0 times infinity is NaN.
+# overflows, the record's norm is NaN. Then the test `norm > C` is false, so a simple clip would not change the
+# record. `clip_factor` gives such a record the weight 0. `outer` leaves out records with the weight 0, because 0
+# times infinity is NaN.
 #
-# `mechanism` describes the rule: one Gaussian release, with the sensitivity for the named neighbours
-# ({ref}`lee2020:def4 <lee2020-def4>`, {ref}`lee2020:adjacency <lee2020-adjacency>`). If there is no guarantee, it
-# raises `NoGuarantee` with the id of the statement that explains why. The optional `state` is for values that a rule
-# reports or remembers. The history of a run has the value that the rule stores under `clipped`.
+# The function `mechanism` describes one step of the rule as a Gaussian release, with the sensitivity for the named
+# neighbours ({ref}`lee2020:def4 <lee2020-def4>`, {ref}`lee2020:adjacency <lee2020-adjacency>`). If there is no
+# guarantee, `mechanism` raises `NoGuarantee` with the id of the statement that explains why. The optional `state` is
+# for values that a rule reports or remembers. The history of a run contains the value that the rule stores under
+# `clipped`.
 
 
 # %%
@@ -262,7 +264,7 @@ def private_sign_bp(net, x, y, *, C, m, sigma, rng, state=None):
 
 
 def mechanism(*, C, m, sigma, adjacency, sampling, sampling_rate):
-    """What one step of private_sign_bp releases."""
+    """The release of one step of private_sign_bp."""
     if sigma == 0:
         raise NoGuarantee("lee2020:lem1", "without noise a release protects nothing")
     return Mechanism(
@@ -302,24 +304,25 @@ dW, _ = sign_bp(net, *nobody)
 print(f"sign_bp: largest entry {np.abs(dW[1]).max()}")
 
 # %% [markdown]
-# It must return the noise alone. An exact 0, a crash, or a step that is skipped would reveal that the batch was empty,
-# which is a fact about the data. (You cannot avoid this by drawing again until the batch is large enough, because no
-# theorem of ours counts such batches, {ref}`dpulr2024:alg1.L195 <dpulr2024-alg1-l195>`.)
+# A private rule must return the noise alone. An exact 0, a crash, or a skipped step would reveal that the batch was
+# empty, which is a fact about the data. (Do not draw again until the batch is large enough, because nfa has no
+# theorem about such batches, {ref}`dpulr2024:alg1.L195 <dpulr2024-alg1-l195>`.)
 #
 # ## An audit that catches the mistake
 #
-# `mechanism` is a claim. Does the code satisfy it? We play the distinguishing game on **worst neighbours**: two
-# batches that differ in one record and make the rule move as far as it can. Then we test whether the lower bound on
-# $\epsilon$, with 95 % confidence and given that the noise is Gaussian, stays below the claim.
-# `nfa.audit.dp_sgd.worst_pair` has such a pair for a record that is replaced. It has two classes. The same record with
-# the other label has exactly the opposite estimate, because our rule is linear in the error. For a record that is
-# added, we build our own pair: seven equal records, and an eighth record with the opposite estimate.
+# The function `mechanism` states a claim. Does the code satisfy this claim? We play the distinguishing game on
+# **worst neighbours**. These are two batches that differ in one record and between which the rule's direction moves
+# as far as possible. Then we test whether the lower bound on $\epsilon$, with 95 % confidence and given that the
+# noise is Gaussian, stays below the claim. `nfa.audit.dp_sgd.worst_pair` returns such a pair for a record that is
+# replaced. The pair has two classes. The same record with the other label has exactly the opposite estimate, because
+# our rule is linear in the error. For a record that is added, we build our own pair: seven equal records, and an
+# eighth record with the opposite estimate.
 #
-# We compare four rules, of which one is right. **Predict** which of the four is refuted on which pair:
+# We compare four rules. Only one of them is right. **Predict** which of the four is refuted on which pair:
 #
-# - right: as above;
-# - `2C`: clips to $2C$, but the claim is $C$ (the error has the same factor if the claim is $C/m$ and a record is
-#   replaced);
+# - `right`: the rule above;
+# - `2C`: clips to $2C$, but the claim is for $C$ (it is also wrong by the factor 2 to claim the sensitivity $C/m$ if
+#   a record is replaced);
 # - `layer by layer`: clips each layer to $C$ separately;
 # - `len(x)`: divides by the number of records in the batch.
 
@@ -365,7 +368,7 @@ settings = AuditOptions(trials=1000, seed=1)
 rows = {}
 for k, (adjacency, (x01, y01)) in enumerate(pairs.items()):
     for j, (name, rule) in enumerate(rules.items()):
-        moved = clipped_sensitivity(C=C, m=M, adjacency=adjacency)  # what all four claim
+        moved = clipped_sensitivity(C=C, m=M, adjacency=adjacency)  # the sensitivity that all four rules claim
         pair = Pair(rule=partial(rule, small, C=C, m=M), x=x01, y=y01, sigma=moved)
         claim = epsilon_gaussian(delta=settings.delta, noise_multiplier=1.0)
         game = {"trials": 1000, "claims": {"claimed": claim}, "exact": claim}
@@ -391,24 +394,24 @@ ax.set(
 )
 ax.legend()
 # In words: Bars of the lower bound on epsilon for four versions of a rule and two adjacencies. The right rule stays
-# just below the dashed claim. The wrong rules are above it, one of them on one adjacency only.
+# just below the dashed claim. The wrong rules are above the claim, one of them for one adjacency only.
 plt.show()
 
 # %% [markdown]
-# The right rule moves exactly as far as it claims, and is not refuted. The lower bound is just below the claim, so the
-# pair is about as bad as possible. This is not a proof. `2C` and `layer by layer` are refuted on both pairs. `len(x)`
-# passes when a record is **replaced**, because then the number of records stays the same. It is refuted when a record
-# is **added**, because then the seven other records move too.
+# The right rule moves exactly as far as it claims, and is not refuted. The lower bound is just below the claim, so
+# hardly any pair can be worse. This result is not a proof. `2C` and `layer by layer` are refuted on both pairs.
+# `len(x)` passes when a record is **replaced**, because then the number of records stays the same. `len(x)` is
+# refuted when a record is **added**, because then the terms of the seven other records change too.
 #
-# The result of an audit depends on its neighbours. Take `seed=1` above. In that pair, the two rows of the output layer
-# happen to have equal signs everywhere. So no error reaches the hidden layer, and `layer by layer` passes. You must
-# find a pair that makes every layer move.
+# The result of an audit depends on the neighbours. For example, call `worst_pair` with `seed=1`. In that pair, the
+# two rows of the output layer happen to have equal signs everywhere. So no error reaches the hidden layer, and
+# `layer by layer` passes. You must find a pair for which the direction of every layer changes.
 #
 # ## Stop and continue
 #
-# Suppose that a long run is interrupted. Everything at step $t$ comes from `streams(purpose, t)`. So a checkpoint has
-# the parameters, the optimizer's memory, $t$, and the rule's `state`, if the rule remembers something. Here is a rule
-# that does: it uses a running average of its own directions.
+# Suppose that a long run is interrupted. All random values of step $t$ come from `streams(purpose, t)`. So a
+# checkpoint contains the parameters, the optimizer's memory, $t$, and the rule's `state`, if the rule remembers
+# something. The next rule remembers a running average of its own directions:
 
 
 # %%
@@ -453,19 +456,20 @@ for kept in (True, False):
 # %% [markdown]
 # ## From the command line
 #
-# Put the functions into a file. `nfa train --rule my_rule:private_sign_bp` then runs them like the library's own
-# rules, with resuming, record and accounting. The command finds `mechanism` in the module that you name, binds the
-# values of `--set`, and asks for the neighbours and $\delta$ of your claim. If you give `--target-epsilon 3` in place
-# of `--set sigma=0.03`, it computes from `mechanism` how much noise is needed. If your setting for the noise has
-# another name than sigma, write `NOISE = "name"` next to `mechanism`.
+# Put the functions into a file. `nfa train --rule my_rule:private_sign_bp` then runs them like nfa's own rules. You
+# can resume such a run, and its record contains $\epsilon$. The command finds `mechanism` in the module that you
+# name, binds the values of `--set`, and asks for the neighbours and $\delta$ of your claim. If you give
+# `--target-epsilon 3` in place of `--set sigma=0.03`, the command computes the necessary noise from `mechanism`. If
+# your setting for the noise is not called sigma, write `NOISE = "name"` next to `mechanism`.
 #
-# The command counts **your** claim. nfa has not checked this claim. So the record repeats it under your rule's name,
-# as `unchecked`, and never contains `private: true`, not even with `--secure`. A secure run passes its noise by the
-# keyword `add_normal`, and refuses a rule that does not take this keyword. A function that wraps another
-# (`functools.wraps`) is refused, because the guarantee of the inner function does not hold for the code around it.
-# Settings are JSON values, so you cannot pass a function with `--set`. {doc}`threat_model` describes the guarantees of
-# nfa's own rules in such a run. `nfa rules my_rule:private_sign_bp` prints the settings, with the meanings from the
-# section "Parameters" of your docstring.
+# The command computes $\epsilon$ from **your** claim. nfa has not checked this claim. So the record repeats the claim
+# under your rule's name, as `unchecked`. It never contains `private: true`, not even with `--secure`. A secure run (a
+# run with `--secure`) passes the function that adds its noise by the keyword `add_normal`. It refuses a rule that
+# does not take this keyword. It also refuses a function that wraps another function (`functools.wraps`), because the
+# guarantee of the inner function does not hold for the code around it. Settings are JSON values, so you cannot pass a
+# function with `--set`. {doc}`threat_model` describes the guarantees of nfa's own rules in such a run.
+# `nfa rules my_rule:private_sign_bp` prints the settings, with the meanings from the section "Parameters" of your
+# docstring.
 
 # %%
 header = """\
@@ -498,20 +502,21 @@ print(done.stdout or done.stderr)
 # %% [markdown]
 # For any rule with a `mechanism`, `nfa audit --rule` runs the tests of this page and more:
 #
-# - It searches for the neighbours that move the rule most. The search is first random, and then an ascent. Then it
-#   uses records of every size that a float can have, where a squared norm overflows or vanishes.
+# - It searches for the neighbours that move the rule most. First it searches at random, and then by gradient ascent.
+#   Then it tries records of every size that a float can have. For some of these sizes, a squared norm overflows or
+#   becomes 0.
 # - It measures the noise on every released number, also for an empty batch, and plays games on the neighbours that it
 #   found.
 # - Some batches have up to 64 records, some have copies of the record that differs, and some networks have three or
 #   ten classes.
 # - If your rule writes into its `state`, the audit tests whether a record of the first step moves any of 15 later
-#   steps. In this test, both worlds have released the same until then.
+#   steps. In this test, the earlier releases of both worlds are the same.
 # - The games use more than means. They test spread and correlation that depend on the data, and steps without noise.
 #   Over four steps with the rule's `state`, they test noise that is used twice or taken back.
 #
-# Each score is chosen on separate runs and counted on fresh runs, so the confidence is correct. A rule that states too
-# little is refuted. If a rule passes, this is not a proof. The verdict lists what was not tested, and the last line
-# names the author of the claim.
+# Each score is chosen on separate runs and counted on fresh runs, so the confidence is correct. The audit refutes a
+# rule if it finds that the stated sensitivity is too small. If a rule passes, this is not a proof. The verdict lists
+# what was not tested, and the last line names the author of the claim.
 
 # %%
 command = """nfa audit --rule my_rule:private_sign_bp --set C=0.3 --set sigma=0.1 --net 4-3-2
@@ -529,16 +534,17 @@ print(done.stdout or done.stderr)
 # %% [markdown]
 # ## A network of your own
 #
-# `--net` takes the papers' networks, sizes such as `784-64-10`, or layers in a text. Such a text has the shape of an
-# input, a colon, and the layers. `conv8-5` has 8 channels and kernels of $5 \times 5$, padded so that images keep
-# their size. `pool2` takes the largest (`avgpool2` the mean) of $2 \times 2$ outputs of the layer before. `dense32`
-# has 32 units. The last number is the number of classes. `--activation` is the activation of all layers except the
-# last. For everything else (another stride, a skip, or an activation for each layer) write a function.
-# `--net module:function` calls this function with the keywords `loss`, `init`, `rng` and `dtype`. All its randomness
-# must come from `rng`.
+# `--net` takes the name of a paper's network, sizes such as `784-64-10`, or a text that describes the layers. Such a
+# text has the shape of an input, a colon, and the layers. `conv8-5` has 8 channels and kernels of $5 \times 5$,
+# padded so that images keep their size. `pool2` takes the largest of $2 \times 2$ outputs of the layer before, and
+# `avgpool2` takes their mean. `dense32` has 32 units. The last number is the number of classes. `--activation` is the
+# activation of all layers except the last. For everything else (another stride, a skip, or an activation for each
+# layer) write a function. `--net module:function` calls this function with the keywords `loss`, `init`, `rng` and
+# `dtype`. All its randomness must come from `rng`.
 #
-# nfa counts no guarantee of its own on your network, because its first weights could depend on the training data. The
-# record repeats what the rule states, as `unchecked`. If the file has changed, nfa does not continue the run.
+# nfa states no guarantee of its own for your network, because the first weights of your network could depend on the
+# training data. The record repeats the rule's claim, as `unchecked`. If you have changed the file of the network, nfa
+# does not continue an interrupted run.
 
 # %%
 network = """\
@@ -580,18 +586,19 @@ folder.cleanup()
 #    estimate? Why is this false with three classes? Check: compute the `moves` column above with your own pair of
 #    three classes. The value is below 1.00.
 # 2. **Your rule.** Take random signs, drawn once, in place of $\mathrm{sign}(W)$, and compare the rule with DFA. With
-#    which special case do you check the rule now? Check: `checks` above with the special case exchanged. After five
-#    epochs the rule is within about a point of DFA.
-# 3. **The right clip for each layer.** To which norm must you clip each layer, so that one record moves at most $C$ in
-#    all? Check: run the audit on your rule. It moves at most 1.00 times the claim. `clip="layer"` of
-#    `nfa.rules.dp_sgd.dp_sgd` uses this clip.
-# 4. **A bug in the noise.** Add noise to `dW` only. Does the audit above catch this bug? Which statistic of the output
-#    catches it with certainty? Check: pass your statistic to `nfa.audit.game.play`, with `Pair.release` as the
-#    mechanism and `high_means=None`. If the lower bound grows with the logarithm of the number of trials, 4.4 at 300
-#    and 6.7 at 3,000, the statistic is certain.
+#    which special case can you check this rule? Check: run `checks` above with the special case replaced by yours.
+#    After five epochs the rule is within about a point of DFA.
+# 3. **The right clip for each layer.** To which norm must you clip each layer, so that one record moves the whole
+#    direction by at most $C$? Check: run the audit above on your rule. Your rule moves at most 1.00 times the claim.
+#    `clip="layer"` of `nfa.rules.dp_sgd.dp_sgd` uses this clip.
+# 4. **A bug in the noise.** Add noise to `dW` only. Does the audit above catch this bug? Which statistic of the
+#    output catches it with certainty? Check: pass your statistic to `nfa.audit.game.play`, with `Pair.release` as the
+#    mechanism and `high_means=None`. If the statistic is certain, the lower bound grows with the logarithm of the
+#    number of trials. It is 4.4 at 300 trials and 6.7 at 3,000.
 # 5. **Write the tests.** `tests/rules/test_rules.py` runs the checks of this page on the library's rules.
 #    `nfa eq lee2020:eq5` names the tests of DFA. Read `test_dfa_equals_record_by_record_loops`, and write this test
-#    for your rule. Check: `pytest` on your file. With the four wrong rules of `checks` in its place, the test fails.
+#    for your rule. Check: `pytest` on your file. If you replace your rule by one of the four wrong rules above, the
+#    test fails.
 #
 # ## Three questions
 #
@@ -599,20 +606,20 @@ folder.cleanup()
 #
 # <details><summary>1. Your rule is not a gradient. With what can you compare it?</summary>
 #
-# With the gradient at the top layer, and with a known rule in a special case. You can also compare the rule with
-# record-by-record loops, and check that a batch is an average over its records.
+# You can compare the rule with the gradient at the top layer, and with a known rule in a special case. You can also
+# compare it with loops over single records, and check that the direction of a batch is an average over its records.
 #
 # </details>
 #
 # <details><summary>2. What must a private rule return for an empty batch?</summary>
 #
-# The noise alone. Anything else reveals that the batch was empty.
+# It must return the noise alone. Anything else reveals that the batch was empty.
 #
 # </details>
 #
 # <details><summary>3. `nfa train` counts ε for your rule. What did nfa check?</summary>
 #
-# Only the arithmetic. The sensitivity is the one that your `mechanism` states, so the record calls it unchecked.
+# nfa checked only the arithmetic. Your `mechanism` states the sensitivity, so the record calls the claim unchecked.
 # `nfa audit --rule` searches for a contradiction. If it finds none, this is not a proof.
 #
 # </details>

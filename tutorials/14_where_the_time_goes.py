@@ -23,7 +23,7 @@
 # <lee2020-clip>` and {ref}`ohana2021:eq5 <ohana2021-eq5>`.
 #
 # **We measured every number below on one core of the machine that built this page**, and your numbers will differ. We
-# interpret only ratios of two things timed in turn. A difference of a tenth means nothing here.
+# interpret only ratios of two times that we measured in turn. We do not interpret differences of a tenth.
 
 # %%
 import json
@@ -59,7 +59,7 @@ plt.rcParams.update(
 )
 one_core = threadpool_limits(1)
 cores.limit(1)
-# Without this, the system clears at every step the memory pages that the step before gave back
+# Otherwise, at every step, the operating system clears the memory pages that the step before gave back
 cores.keep_memory()
 
 
@@ -76,7 +76,7 @@ def race(contenders, rounds=15):
 
 
 def bars(times, base, title):
-    """Each median over that of the contender ``base``."""
+    """Draw each median divided by the median of the contender ``base``."""
     _, ax = plt.subplots()
     drawn = ax.barh(list(times), [t / times[base] for t in times.values()], color="C0")
     ax.bar_label(drawn, fmt="%.2f", padding=4, bbox={"facecolor": "w", "lw": 0, "pad": 1})
@@ -90,10 +90,10 @@ def bars(times, base, title):
 # %% [markdown]
 # ## The work that every step needs
 #
-# We use a network 784-256-256-10, a batch of 128, and numbers of 4 bytes. Every rule has to multiply matrices: a
+# We use a network 784-256-256-10, a batch of 128, and values of 4 bytes. Every rule has to multiply matrices: a
 # forward pass, and a product $\delta z^l (h^{l-1})^\top$ for each layer. BP adds $(W^{l+1})^\top \delta z^{l+1}$. DFA
-# adds $B^l e$, which is a smaller product. A private rule must also draw one normal for each parameter. We time these
-# operations alone, on arrays that are already in memory.
+# adds $B^l e$, which is a smaller product. A private rule must also draw one normal sample for each parameter. We
+# time these operations alone, on arrays that are already in memory.
 
 # %%
 m, widths = 128, [784, 256, 256, 10]
@@ -126,22 +126,23 @@ floors = {
     "normals, of a secure run": lambda: rounded.add_normal(wide, 1.0, draws, unit=2.0**-24),
 }
 print(f"{net.n_parameters:,} parameters")
-# In words: Bars of the time of the work that every step needs, in units of BP's products. DFA's products take a little
-# less time. The normals for a private step are next to them.
+# In words: Bars of the time of the work that every step needs, in units of BP's products. DFA's products take a
+# little less time. Next to these two bars are the times of drawing the normal samples for a private step.
 bars(race(floors), "products of BP", "The work that every step needs")
 
 # %% [markdown]
 # **The time of the noise is not small compared with that of the products.** The ratio depends on the batch, because
-# the time of the products grows with the batch, and the time of the normals does not. The kernels of a run draw the
-# same law, many numbers at a time, from counters under a key. A seeded run uses Philox, and a test compares this
-# kernel with the NumPy code `nfa.philox`. A secure run uses the cipher ChaCha20 (`nfa.rounded`,
-# {doc}`generated/api/index`). The noise of a secure run is an exact integer in units of a grid, in numbers of 8 bytes.
-# With `--no-kernels`, `nfa train` and `nfa reproduce` draw the noise of a seeded run with NumPy.
+# the time of the products grows with the batch, and the time of the normals does not. A training by `nfa train` uses
+# compiled functions (kernels), which draw many samples of the same law at a time from counters and a key. A seeded
+# run uses the generator Philox, and a test compares this kernel with the NumPy code `nfa.philox`. A secure run uses
+# the cipher ChaCha20 (`nfa.rounded`, {doc}`generated/api/index`). The noise of a secure run is an exact integer
+# multiple of a grid unit, in values of 8 bytes. With `--no-kernels`, `nfa train` and `nfa reproduce` draw the noise
+# of a seeded run with NumPy.
 #
 # ## A step of each rule
 #
-# **Predict before you run the next cell**: DP-SGD clips the gradient of each of 128 examples. How many times the time
-# of a BP step does it take: 2, 20 or 128?
+# **Predict before you run the next cell**: DP-SGD clips the gradient of each of 128 examples. Does a step of DP-SGD
+# take 2, 20 or 128 times as long as a step of BP?
 
 # %%
 common = {"m": m, "sigma": 0.01, "rng": draws}
@@ -157,15 +158,16 @@ steps = {
 bars(race(steps), "BP", "One direction, batch 128")
 
 # %% [markdown]
-# The time is nearer to 2 BP steps, although every example is clipped. There are two reasons, and a fast generator is
-# only one of them.
+# Of these three factors, 2 is the nearest, although DP-SGD clips every example. One reason is the fast generator of
+# the noise. The next section explains the other reason.
 #
 # ## Clipping without the gradients
 #
 # The gradient of one example in a dense layer is an outer product. The norm of an outer product is the product of the
 # norms: $\|\delta z\, h^\top\|_F = \|\delta z\| \|h\|$. Once we know the norms, we multiply $\delta z$ by the weight
-# of the clip ({ref}`lee2020:clip <lee2020-clip>`). Then one matrix product adds up the clipped terms. So we never form
-# the 128 gradients. The next cell computes the first layer in both ways.
+# of the clip ({ref}`lee2020:clip <lee2020-clip>`). Then one matrix product adds up the clipped terms. So we never
+# form the 128 gradients. The next cell computes the clipped sum of the first layer in two ways: from the gradients
+# one by one, and by this identity.
 
 # %%
 dz = rng.normal(size=(m, 256)).astype(np.float32)
@@ -188,9 +190,10 @@ print(f"bytes {m * 256 * 784 * 4:,} for the gradients of one layer,", end=" ")
 print(f"{m * 4:,} for the norms")
 
 # %% [markdown]
-# DP-DFA does not use the norm of a gradient, because it clips $e$ and $h$. At this size this saves little time, as the
-# figure above shows. BP's extra product is small compared with the noise, and clipping $h$ writes all activations once
-# more. For convolutions no such identity is always cheap, and clipping is most of the work.
+# DP-DFA does not use the norm of a gradient, because it clips $e$ and $h$. At this size, DP-DFA is hardly faster than
+# DP-SGD, as the figure above shows. BP's additional product takes little time compared with the noise, and clipping
+# $h$ writes all activations once more. For convolutions, no identity of this kind is fast in all cases, and clipping
+# takes most of the time.
 #
 # ## Split the examples, not the products
 #
@@ -198,8 +201,8 @@ print(f"{m * 4:,} for the norms")
 # halves, one for each core. In the second way, the **batch** is cut into two parts. Each core then takes its part
 # through the whole rule, and the two directions are added.
 #
-# **Predict before you run the next cell**: Both ways multiply the same numbers. In which way do the cores wait longer,
-# and what do they wait for?
+# **Predict before you run the next cell**: Both ways multiply the same values. In which way do the cores wait longer,
+# and for what do they wait?
 
 # %%
 cores.limit(2)
@@ -209,7 +212,7 @@ worked = []  # (way, thread, start, stop)
 
 
 def noted(way, function):
-    """The same function, which also records when and on which thread it worked."""
+    """Return a function that calls ``function`` and records when and on which thread it worked."""
 
     def call(*given):
         start = time.perf_counter()
@@ -281,20 +284,20 @@ print(f"adding two directions takes {adding / took['examples'][0]:.1%} of the st
 cores.limit(1)
 
 # %% [markdown]
-# **If products are split**, both cores stop after each product. One of them then computes the activation, the error or
-# the clip, while the other waits for the next product. Also, every product must wake the other core again.
+# **If products are split**, both cores stop after each product. One core then computes the activation, the error or
+# the clip, while the other core waits for the next product. Also, every product must wake the other core again.
 #
 # **If examples are split**, a core waits for the other only at the end, to add the directions. This addition is the
-# only additional work: one pass over the parameters for each part. There are two more consequences:
+# only additional work. It takes one pass over the parameters for each part. There are two more consequences:
 #
 # - The memory of a step is the memory of the parts that are being processed, so it does not grow with the batch.
-# - A part has a fixed number of examples, and the sums are added in the order of the parts. So the numbers are bitwise
-#   identical for any number of cores.
+# - A part has a fixed number of examples, and the sums are added in the order of the parts. So the direction is
+#   bitwise identical for any number of cores.
 #
-# Splitting the examples works because the direction of DFA is a sum over examples. BP, DP-SGD and most other rules are
-# such sums too, including clips of single examples. The noise of the sum is drawn once. For this, the rule is called
-# on no examples and returns the noise alone. The code of a rule does not mention parts. `nfa train --threads 2` runs
-# all this (`nfa.parts`).
+# Splitting the examples works because the direction of DFA is a sum over examples. BP, DP-SGD and most other rules
+# are such sums too, including clips of single examples. The noise of the sum is drawn once. For this, nfa calls the
+# rule with no examples, and the rule returns the noise alone. The code of a rule does not mention parts.
+# `nfa train --threads 2` splits the examples in this way (`nfa.parts`).
 #
 # ## Why DFA parallelises
 #
@@ -333,15 +336,15 @@ whole = {name: forward_pass + way_back for name, way_back in many.items()}
 print(f"with the forward pass, same: BP over DFA {whole['BP'] / whole['DFA']:.1f}")
 
 # %% [markdown]
-# The last line is the realistic one. **The forward pass stays a chain**, for DFA too, so the whole step gains far less
-# than the way back.
+# The last printed ratio is the realistic one. **The forward pass stays a chain**, for DFA too. So the speed-up of the
+# whole step is far smaller than that of the way back (the backward pass with the outer products).
 #
 # ## A matrix that is never stored
 #
 # An OPU multiplies by a matrix that exists only as a scattering medium ({ref}`ohana2021:eq5 <ohana2021-eq5>`). A
-# program can do something similar. The entry of $B$ in row $i$ and column $j$ is a function of a key and $(i, j)$. The
-# program computes this entry when it needs it, and does not store it. How much time does this cost, and how much
-# memory does it save?
+# program can do something similar. The entry of $B$ in row $i$ and column $j$ is a function of a key and $(i, j)$.
+# The program computes this entry whenever it is needed, and does not store it. How much more time does the product
+# take, and how much memory do we save?
 
 # %%
 n_in, n_out = 10, 100_000
@@ -360,16 +363,16 @@ print(f"time {times['never stored'] / times['stored']:.1f} to 1;", end=" ")
 print(f"{stored.nbytes:,} bytes not stored")
 
 # %% [markdown]
-# As long as the stored matrix fits into memory, the matrix that is never stored is slower. The reason is that drawing
-# a number takes longer than reading it. The gain is the memory, which stays the same however large the matrix is. On a
-# processor, this is the only gain. An OPU draws nothing, because its matrix exists already.
-# `nfa train --rule tdfa --no-stored` trains in this way. `--opu stored=false` does the same with the whole medium of a
-# simulated OPU.
+# If the stored matrix fits into memory, the product with the matrix that is never stored is slower. The reason is
+# that drawing an entry takes longer than reading it. The gain is that the memory stays the same however large the
+# matrix is. On a processor, this is the only gain. An OPU draws nothing, because its matrix exists already.
+# `nfa train --rule tdfa --no-stored` trains in this way. `--opu stored=false` does the same with the whole medium of
+# a simulated OPU.
 #
 # ## Learning from forward passes spends its time on repeats
 #
-# ULR has no way back at all. Instead, it repeats the forward pass $K$ times with noise. The time is about a constant
-# plus a term proportional to $K$.
+# ULR has no backward pass at all. Instead, it repeats the forward pass $K$ times with noise. The time is about a
+# constant plus a term proportional to $K$.
 
 # %%
 repeats = [1, 2, 4, 8, 16]
@@ -393,26 +396,26 @@ ax.legend()
 plt.show()
 
 # %% [markdown]
-# The paper does not print its $K$.
+# The paper of 2024 on DP-ULR, a private version of ULR, does not print its $K$.
 #
 # ## Compared with other programs
 #
 # `make bench` times our code next to PyTorch, Opacus and JAX. It times single training steps, and whole epochs from
 # the data on disk to the record of the run. We follow three rules to make this comparison as fair as we can:
 #
-# - **We time the code that runs.** Our steps are the steps of `nfa train`, built from the settings of a run. The
-#   kernels that it uses are reported next to the times.
+# - **We time the code that runs.** Our steps are the steps of `nfa train`, built from the settings of a run. The next
+#   cell prints the kernels that our steps use below the times.
 # - **Each contender has its own process**, which loads only its own libraries, and sleeps while another contender is
 #   timed. The reason is that threads which wait for work on a core slow down other threads on this core.
-# - **The contenders take turns**, in another order in each round, so a busy moment affects all of them equally. The
-#   ratios are ratios of medians over the rounds.
+# - **The contenders take turns**, in a different order in each round, so a busy moment is equally likely to affect
+#   any of them. The ratios are ratios of medians over the rounds.
 #
 # NumPy's linear algebra selects its instructions by the processor, or by `OPENBLAS_CORETYPE`. PyTorch and JAX select
-# theirs themselves. If the processor has AVX-512, our code is timed with AVX2 and with AVX-512.
+# their instructions themselves. If the processor has AVX-512, our code is timed with AVX2 and with AVX-512.
 #
 # If this copy of the project has a benchmark record, the next cell prints it. The record is from another machine than
-# the one that built this page. The cell prints medians, also in units of torch's step or epoch without privacy. It
-# also prints the memory that the first two steps need in addition to the network and the data.
+# the one that built this page. The cell prints medians of the times, also in units of PyTorch's step or epoch without
+# privacy. It also prints the memory that the first two steps need in addition to the network and the data.
 
 # %%
 records = sorted((Path(nfa.__file__).parents[1] / "results" / "benchmarks").glob("*.json"))
@@ -448,18 +451,21 @@ if not runs_timed:
     print("This copy of the project holds no benchmark record. `make bench` makes one.")
 
 # %% [markdown]
-# How close to a target can a step be at all? Every step has products that it needs in any case. Take 784-512-512-10,
-# with 668,672 weights and a batch of 256. The forward pass has 342 million operations, the sums over examples have as
-# many, and the way back of BP has 137 million. `make bench` times these products alone, in the same run. For the
-# network of convolutions, it takes the number of operations from the definition, at the rate of the fastest product of
-# the run. Our kernels of convolutions do fewer operations, by the algorithm of Toom and Cook. So a step can take less
-# time than this floor. The bytes are those of parameters, momentum and records, once each.
+# The cell also lists targets for the times that our code has not reached. How close to a target can a step be at all?
+# Every step needs certain matrix products in any case. Take 784-512-512-10, with 668,672 weights and a batch of 256.
+# The forward pass has 342 million operations, the sums over examples have as many, and the way back of BP has 137
+# million. `make bench` times these products alone, in the same run. Their time is the **floor** of the step. For the
+# network of convolutions, `make bench` computes the floor from the number of operations in the definition and the
+# rate of the fastest product of the run. Our kernels of convolutions do fewer operations, by the algorithm of Toom
+# and Cook. So a step can take less time than this floor. The next cell prints bytes too. These are the bytes of
+# parameters, momentum and training examples, each counted once.
 #
-# **Remains** is the time beyond the floor: activations, clips, noise, the update, and waiting. **Least** is the ratio,
-# or the time in seconds, that the floor alone would give. If it is larger than the wanted value, the target cannot be
-# reached with products at this rate. If an epoch is compared with its own steps, its floor contains the time of these
-# steps. Some records report how long reading the data took. In such a record, the floor also contains this time. It
-# then also contains the operations of the forward passes that measure the network at the end of the epoch.
+# **Remains** is the time beyond the floor: activations, clips, noise, the update, and waiting. **Least** is the
+# ratio, or the time in seconds, that the floor alone would give. If this value is larger than the wanted value, the
+# target cannot be reached with products at this rate. If a target compares an epoch with the steps of this epoch, its
+# floor contains the time of these steps. Some benchmark records contain the time taken to read the data. In such a
+# benchmark record, the floor also contains this time. It then also contains the time of the forward passes that
+# measure the accuracy at the end of the epoch.
 
 # %%
 for run in runs_timed:
@@ -475,9 +481,9 @@ for run in runs_timed:
         print(f"  least {counted['least']:.2f}, wanted {row['at_most']:.2f}{beyond}")
 
 # %% [markdown]
-# The next cell prints the times of the clips of a run, in microseconds, next to those of NumPy. The kernel is used at
-# every size, although it is slower than NumPy for the smallest arrays. The clip is called for each layer, and the loss
-# on small arrays is less than the gain on large arrays.
+# The next cell prints the times of the clips of a run, in microseconds, next to those of NumPy. Our runs use the
+# kernel at every size, although it is slower than NumPy for the smallest arrays. We clip in each layer, and the time
+# lost on small arrays is less than the time gained on large arrays.
 
 # %%
 for run in runs_timed:
@@ -489,12 +495,13 @@ for run in runs_timed:
             print("{:20} {:8.1f} {:8.1f}".format(label, *two))
 
 # %% [markdown]
-# Another record reports how the time grows with the size. We fit a line to the logarithms of time and size, and the
-# slope of this line is the exponent. An exponent of 1 means that twice the size takes twice the time, and 2 that it
-# takes four times as long. The interval shows how much the slope changes if we draw the rounds again from those that
-# were timed (a bootstrap, 95 %). The interval does not cover effects that are the same in every round, for example
-# another processor. Steps have one thread, except where the number of threads grows. From some size on, kernels use
-# more threads, and a slope across that size would describe neither case.
+# Some benchmark records also contain how the time grows with the size. We fit a line to the logarithms of time and
+# size, and the slope of this line is the exponent. With an exponent of 1, twice the size takes twice the time. With
+# an exponent of 2, it takes four times as long. The interval shows how much the slope changes if we draw the rounds
+# again from those that were timed (a bootstrap, 95 %). The interval does not cover effects that are the same in every
+# round, for example those of the processor. Steps use one thread, except in the rows in which the number of threads
+# grows. From some size on, our kernels would use more threads, and a slope across this size would describe neither
+# case.
 
 # %%
 for run in runs_timed:
@@ -507,58 +514,64 @@ if not any("growth" in run for run in runs_timed):
     print("No record of growth here.")
 
 # %% [markdown]
-# The axis `repeats` is ULR over its number $K$ of losses for each example. The axis `records` is the training of
-# DP-DFA for one epoch of that many records. The axis `jobs` is four runs that are shared by that many processes.
-# There, an exponent of $-1$ would be a perfect share.
+# On the axis `repeats`, the number $K$ of losses of ULR for each example grows. On the axis `records`, the number of
+# training records grows, and we time one epoch of DP-DFA. On the axis `jobs`, a growing number of processes shares
+# four runs. On this axis, the exponent would be $-1$ if the processes shared the work perfectly.
 #
-# **If other programs are faster**, the list above shows it. A method of this page makes our private step faster: norms
-# by identities, and no gradient for each example.
+# **The list above also shows where other programs are faster.** Our private step gains time from a method of this
+# page: it computes norms by identities, and forms no gradient for each example.
 #
 # ## What you have learnt
 #
-# - For a batch of 128, the noise takes a time that is not small compared with that of the matrix products.
+# - For a batch of 128, the time of the noise is not small compared with that of the matrix products.
 # - The norm of an outer product is the product of the norms, so DP-SGD on dense layers need not form 128 gradients.
-# - If the examples are split and not the products, the cores wait only once, and the numbers stay bitwise identical.
-# - Without a chain on the way back, DFA can gain from many cores, but the forward pass stays a chain.
+# - If the examples are split and not the products, the cores wait only once, and the direction stays bitwise
+#   identical.
+# - The backward pass of DFA is not a chain, so DFA can gain from many cores. But its forward pass stays a chain.
 # - A matrix that is never stored saves memory, but on a processor it saves no time.
 #
 # ## Exercises
 #
 # 1. **By hand.** Take widths 784-256-256-10, and count the multiplications of BP and of DFA for each example. Count
-#    the forward pass, the way back, and the outer products. What is the ratio of the ways back? What should be the
-#    ratio of the two floors, which contain all three? Check: 13 to 1, and 0.90 in the first figure.
-# 2. **The batch.** Time DP-DFA and BP for batches of 16, 128 and 1,024. Also time DP-DFA with `sigma=0.0`, which draws
-#    nothing. From which batch on does the time of the noise no longer matter? Check: for us, DP-DFA took 3 times BP's
-#    time at 16, and was within a tenth of it at 1,024.
+#    the forward pass, the backward pass without outer products, and the outer products. What is the ratio of the
+#    backward passes? What is the ratio of the sums of all three, for DFA over BP? Check: 13 to 1, and 0.90 in the
+#    first figure.
+# 2. **The batch.** Time DP-DFA and BP for batches of 16, 128 and 1,024. Also time DP-DFA with `sigma=0.0`, which
+#    draws nothing. For which batches is the time of the noise small compared with the time of the step? Check: for
+#    us, DP-DFA took 3 times BP's time at 16, and was within a tenth of it at 1,024.
 # 3. **No identity.** Take `nfa.network.dense.Conv2d(16, 3).bind((1, 12, 12))` and $\delta z$ of the shape (128, 16,
-#    10, 10). Compute the norms by `norms2`, and through the gradients one by one (`outer` of one example). What is the
-#    ratio now? Check: the norms are the same, and the ratio is nearer to 5 than to the one above.
+#    10, 10). Compute the norms by `norms2`, and through the gradients one by one (`outer` of one example). What is
+#    the ratio of the two times? Check: the norms are the same, and the ratio is nearer to 5 than to the ratio of the
+#    dense layer above.
 # 4. **Ternary errors.** Suppose that each row of $e$ has at most two entries different from 0. `Unstored.project`
-#    still draws all columns that any example uses. Time it for 10 classes and for 1,000, in batches of 8, next to
-#    errors without a zero. Check: no gain, and a factor of about 60.
+#    still draws all columns that any example uses. Time this function for 10 classes and for 1,000, in batches of 8.
+#    Compare the times with those for errors without a zero. Check: no gain for 10 classes, and a factor of about 60
+#    for 1,000.
 #
 # ## Three questions
 #
 # Answer each before you unfold it.
 #
-# <details><summary>1. Why does DP-SGD on dense layers not cost 128 times a step, for 128 records?</summary>
+# <details><summary>1. Why does a step of DP-SGD on dense layers not take 128 times as long as a step of BP, for 128
+# records?</summary>
 #
-# The norm of an outer product is the product of the norms. A clipped gradient is a gradient with a weighted δz. So we
+# The norm of an outer product is the product of the norms. To clip a gradient, we multiply δz by a weight. So we
 # never form the 128 gradients.
 #
 # </details>
 #
-# <details><summary>2. DFA has no chain on the way back. Why is a step not twice as fast on many cores?</summary>
+# <details><summary>2. The backward pass of DFA is not a chain. Why is a step not twice as fast on many
+# cores?</summary>
 #
-# The forward pass stays a chain. Only the way back takes less time. Every rule also needs the time of the outer
+# The forward pass stays a chain. Only the backward pass takes less time. Every rule also needs the time of the outer
 # products and of the noise.
 #
 # </details>
 #
 # <details><summary>3. When is a matrix that is never stored useful?</summary>
 #
-# If the matrix does not fit into memory. Drawing an entry takes longer than reading it, so on a processor the memory
-# is the only gain.
+# It is useful if the matrix does not fit into memory. Drawing an entry takes longer than reading it, so on a
+# processor the memory is the only gain.
 #
 # </details>
 #

@@ -10,13 +10,13 @@
 # # 15 Which rule, at equal epsilon?
 #
 # After this page you can compare private rules at the same proved $\epsilon$, and name the four choices that must be
-# equal for this. You can explain why a rule that clips the whole direction of a record needs less noise than a rule
-# that multiplies worst-case bounds. You can read a table of accuracies at equal $\epsilon$, and say how the search for
-# settings limits its results.
+# equal for such a comparison. You can explain why a rule that clips the whole direction of a record needs less noise
+# than a rule that multiplies worst-case bounds. You can read a table of accuracies at equal $\epsilon$, and say how
+# the search for settings limits its results.
 #
 # **Have this page open**: any of the four papers at its main figure or table. Each paper compares its own rule with
-# DP-SGD, or with no other rule, under its own noise. No paper compares methods at the same proved $\epsilon$. This
-# tutorial does.
+# DP-SGD, or with no other rule, under its own noise. No paper compares methods at the same proved $\epsilon$, as we
+# do in this tutorial.
 #
 # You need DFA (tutorial 02), the sensitivity (05), and the reason why a bound must hold for the worst record (06, 08).
 #
@@ -53,12 +53,12 @@ plt.rcParams.update({"axes.grid": True, "axes.axisbelow": True})
 # An $\epsilon$ depends on four choices:
 #
 # - $\delta$ (here $10^{-5}$),
-# - the neighbours (here two data sets that differ by one record more or less),
-# - how batches are drawn (here each record by itself, "Poisson"),
-# - the theorem that counts $\epsilon$.
+# - the neighbours (here one data set has one record more than the other),
+# - how batches are drawn (here each record is drawn independently, "Poisson"),
+# - the theorem from which $\epsilon$ is computed.
 #
 # You cannot compare two epsilons if one of these choices differs. If all four are equal, the noise follows from the
-# rule's own sensitivity and from the number of steps of the run. Nobody chooses the noise:
+# rule's own sensitivity and from the number of steps of the run. So nobody chooses the noise by hand:
 
 # %%
 asked = Settings(
@@ -86,10 +86,11 @@ print(f"sigma   {record['privacy']['mechanism']['noise_std']:.3g} on the mean of
 #
 # ## How large are the directions, and how large is their bound?
 #
-# DP-SGD computes each record's whole gradient and clips its norm once, at the end. DP-DFA of Lee & Kifer never computes
-# the norm of a direction. It clips the error to $\tau_e$ and the input of a layer to $\tau_h$. It also uses the bounds
-# $|\phi'| \le \gamma$ and $\|B\|_2 = \beta$, and multiplies all of these bounds. The noise must cover the product.
-# **Predict**: how large are the norms of the directions, compared with this product?
+# DP-SGD computes each record's whole gradient and clips its norm once, at the end. DP-DFA of Lee & Kifer never
+# computes the norm of a direction. It clips the error to the norm $\tau_e$ and the input of a layer to $\tau_h$. It
+# also uses the bounds $|\phi'| \le \gamma$ and $\|B\|_2 = \beta$. The sensitivity follows from the product of all
+# these bounds, so the noise must cover this product. **Predict**: how large are the norms of the directions, compared
+# with this product?
 
 # %%
 images = data.load("fashion-mnist-small")
@@ -142,10 +143,10 @@ plt.show()
 print(f"product of the bounds {product:.1f}, largest norm {found.max():.1f}, median {np.median(found):.2f}")
 
 # %% [markdown]
-# The bound must hold for every conceivable record, even in an untrained network. So most of the noise protects records
-# that never occur. Instead, we can clip the whole direction, as DP-SGD clips a gradient. This needs no bound on $B$, on
-# derivatives or on inputs, and the guarantee is exactly that of DP-SGD ({ref}`ours:joint-clip <ours-joint-clip>`,
-# tutorial 05):
+# The bound must hold for every conceivable record, even in an untrained network. So most of the noise protects
+# records that never occur. Instead, we can clip the whole direction, as DP-SGD clips a gradient. This clip needs no
+# bound on $B$, on derivatives or on inputs, and the guarantee is exactly that of DP-SGD
+# ({ref}`ours:joint-clip <ours-joint-clip>`, tutorial 05):
 #
 # | DP-SGD | DFA, joint clip |
 # |---|---|
@@ -154,7 +155,8 @@ print(f"product of the bounds {product:.1f}, largest norm {found.max():.1f}, med
 # | $u_i = (\delta z_i^l (h_i^{l-1})^\top, \delta z_i^l)_l$ | $u_i = (\delta z_i^l (h_i^{l-1})^\top, \delta z_i^l)_l$ |
 # | $\frac1m \sum_i u_i \min(1, C / \|u_i\|)$ + noise | $\frac1m \sum_i u_i \min(1, C / \|u_i\|)$ + noise |
 #
-# Only the second line differs. $B^l$ sends the error to layer $l$. Lee & Kifer print $B^{l+1}$ for this matrix.
+# Only the second line of the table differs. $B^l$ sends the error to layer $l$. Lee & Kifer print $B^{l+1}$ for this
+# matrix.
 #
 # ## What feedback alignment may do before the first step
 #
@@ -166,8 +168,8 @@ print(f"product of the bounds {product:.1f}, largest norm {found.max():.1f}, med
 #
 # Then the transposed weights send back the same signals as the feedback
 # ({ref}`ours:aligned-weights <ours-aligned-weights>`). On an optical device this takes ten projections, one for each
-# unit error. We need no new theorem, because the guarantee holds for all first weights. **Predict**: how close is the
-# first direction of DFA to the gradient, with and without this alignment?
+# unit error. We need no new theorem, because the guarantee holds for any first weights that do not depend on the
+# records. **Predict**: how close is the first direction of DFA to the gradient, with and without this alignment?
 
 # %%
 drawn = network.mlp([784, 512, 512, 10], ACTIVATIONS["tanh"], init="he-normal", rng=streams("init"), dtype=np.float32)
@@ -182,18 +184,19 @@ for name, one in (("as drawn", drawn), ("turned", turned)):
 
 # %% [markdown]
 # **Predict before you go on**: how many points of accuracy do we lose at $\epsilon = 3$ if we replace the transposed
-# weights by fixed feedback? And how many more if the device can show only $-1$, 0 and 1, and counts photons?
+# weights by fixed feedback? And how many more points do we lose with an optical device that shows only $-1$, 0 and 1,
+# and whose camera counts photons?
 #
 # ## The table
 #
-# Every rule had the same search. We took MNIST as public, and 10,000 of its training images, which are held out, decide
-# which setting is best:
+# We searched the settings of every rule in the same way. We took MNIST as public, and held out 10,000 of its training
+# images. We chose the settings with the highest accuracy on these images:
 #
 # - We tried 24 random settings of each rule at $\epsilon = 3$. Each trial ran for a quarter of the epochs, with the
-#   noise that its own steps need.
+#   noise that its number of steps needs.
 # - The best six settings of each rule ran for all epochs, at each $\epsilon$.
-# - At $\epsilon = 1$ the noise is more than twice as large. There, three of the six settings also ran with a third of
-#   their learning rate.
+# - At $\epsilon = 1$ the noise is more than twice as large as at $\epsilon = 3$. So at $\epsilon = 1$, three of the
+#   six settings also ran with a third of their learning rate.
 #
 # The file `nfa/papers/ours/equal_epsilon.toml` has the ranges and the budget of the search. The repository has the
 # records of the final runs: twenty epochs of Fashion-MNIST and of MNIST, with three seeds. This cell reads them.
@@ -227,38 +230,42 @@ for dataset, epsilon in sorted({(dataset, epsilon) for dataset, _, epsilon in ta
 # report has the $\epsilon$ that privacy loss distributions give for the same run. The search used no image of
 # Fashion-MNIST, so we read the table of Fashion-MNIST first:
 #
-# - **Fixed feedback loses a point and a half** at $\epsilon = 3$, and one point at 1 and at 8, compared with DP-SGD.
-#   The optical device counts photons, and its camera has 8 bits. It loses up to one point more at 3 and 8, and a point
-#   and a half more at $\epsilon = 1$.
-# - **The bounds of the papers lose more.** The papers' own private rules, with the sensitivities that hold, are 1.3 to
-#   6.4 points less accurate than DFA with the joint clip. The strongest form of {ref}`lee2020:claim-gain
-#   <lee2020-claim-gain>` that we can test is not the paper's claim: we compare both rules at the same proved
-#   $\epsilon$, each with the best of 24 settings. Then DP-SGD is more accurate than DP-DFA, by 2.8 to 4.4 points.
-# - **The learning rate must suit the noise.** We take DFA with the joint clip at $\epsilon = 1$, and accuracies on the
-#   held-out images of MNIST ({ref}`ours:finalists <ours-finalists>`). With the learning rates found at 3, the best of
-#   six finalists has 85.2 %. With a third of them, it has 90.1 %. DP-SGD has 90.2 and 91.2 %. A comparison at one
-#   learning rate would have compared learning rates, not rules.
+# - **With fixed feedback, the accuracy is a point and a half lower** than with DP-SGD at $\epsilon = 3$, and one
+#   point lower at 1 and at 8. The camera of the optical device counts photons and has 8 bits. With this device, the
+#   accuracy is lower again: by up to one more point at 3 and 8, and by a point and a half more at $\epsilon = 1$.
+# - **With the bounds of the papers, the accuracy is lower still.** The papers' own private rules, with corrected
+#   sensitivities, are 1.3 to 6.4 points less accurate than DFA with the joint clip. We also tested the strongest form
+#   of {ref}`lee2020:claim-gain <lee2020-claim-gain>` that we can test, which is not the paper's claim. In this form,
+#   both rules have the same proved $\epsilon$, and each rule has the best of 24 settings. Then DP-SGD is more
+#   accurate than DP-DFA, by 2.8 to 4.4 points.
+# - **The learning rate must suit the noise.** We take DFA with the joint clip at $\epsilon = 1$, and accuracies on
+#   the held-out images of MNIST ({ref}`ours:finalists <ours-finalists>`). With the learning rates found at
+#   $\epsilon = 3$, the best of six settings has an accuracy of 85.2 %. With a third of these learning rates, the best
+#   setting has 90.1 %. For DP-SGD, the two accuracies are 90.2 and 91.2 %. So a comparison at one learning rate would
+#   have compared learning rates, not rules.
 # - **A rule with one layer is hard to beat.** Softmax regression on the pixels, with noise in the gradient, is as
-#   accurate as DFA at 1 and 3, and less accurate at 8. So you must also test at equal $\epsilon$ whether a hidden layer
-#   helps.
-# - **The results on MNIST are similar** for DFA with the joint clip, without and with the optical device. At 1 they are
-#   0.8 and 3.3 points less accurate than DP-SGD, at 3 they are 1.8 and 2.1, and at 8 they are 1.2 and 1.6. Both are
-#   more accurate than every rule with bounds. Both are also more accurate than every linear rule, except that the
-#   optical device is less accurate at 1. The search used training images of MNIST. So MNIST's test set tells less about
-#   a data set on which nobody has tuned.
-# - **Short runs do not predict long runs.** Nine rules are trained in steps. For none of them is the best setting after
-#   five epochs at $\epsilon = 3$ also the best after all epochs ({ref}`ours:finalists <ours-finalists>`). After five
-#   epochs, DP-SGD is one point less accurate than after twenty, and DFA almost two.
+#   accurate as DFA at $\epsilon = 1$ and 3, and less accurate at 8. So you must also test at equal $\epsilon$ whether
+#   a hidden layer helps.
+# - **The results on MNIST are similar** for DFA with the joint clip, without and with the optical device. Compared
+#   with DP-SGD, the accuracies of these two rules are 0.8 and 3.3 points lower at $\epsilon = 1$, 1.8 and 2.1 points
+#   lower at 3, and 1.2 and 1.6 points lower at 8. Both rules are more accurate than every rule with bounds. Both
+#   rules are also more accurate than every linear rule, except that the rule with the optical device is less accurate
+#   at $\epsilon = 1$. The search used training images of MNIST. So the results on MNIST are weaker evidence for a
+#   data set on which nobody has tuned.
+# - **Short runs do not predict long runs.** Nine rules are trained in steps. For none of them is the best setting
+#   after five epochs at $\epsilon = 3$ also the best after all epochs ({ref}`ours:finalists <ours-finalists>`). After
+#   five epochs, DP-SGD is one point less accurate than after twenty epochs, and DFA is almost two points less
+#   accurate.
 # - **With convolutions the results differ.** We ran lee2020's network at $\epsilon = 3$ for three epochs with three
 #   seeds ({ref}`ours:cnn <ours-cnn>`). With feedback in the dense layers alone (the joint hybrid), DFA has 81.0 %
 #   accuracy. DP-SGD has 81.7 %. With feedback in the convolutions too, DFA has 61.9 %, and the paper's hybrid with
 #   corrected bounds has 62.7 %. The search had eight trials of each rule ({ref}`ours:cnn-trials <ours-cnn-trials>`).
-#   For the joint clip, the smallest feedback was best. The reason is that a convolution gets feedback through many
-#   positions of an image, so its part is most of the norm of a record's direction. A search that begins with smaller
-#   feedback may find better settings.
+#   For the joint clip, the smallest feedback matrices that we tried were best. The reason is that a convolution gets
+#   feedback through many positions of an image, so the convolutions contribute most of the norm of a record's
+#   direction. A search that begins with smaller feedback matrices may find better settings.
 #
-# How much do the results depend on the search? A rule with more settings is harder to search, and 24 draws cover less
-# of its range:
+# How much do the results depend on the search? If a rule has more settings, 24 random trials cover a smaller part of
+# their range:
 
 # %%
 trials = {}
@@ -291,26 +298,28 @@ for rule in order[::-1]:
 # - You can compare two epsilons only if $\delta$, the neighbours, the sampling of batches and the theorem are equal.
 # - The joint clip bounds a record's whole direction, so DFA gets the guarantee of DP-SGD without any bound on $B$.
 # - At equal proved $\epsilon$, DFA with the joint clip is one to one and a half points less accurate than DP-SGD on
-#   Fashion-MNIST. DP-DFA and PDFA of the papers, with bounds that hold, are less accurate than both.
+#   Fashion-MNIST. The papers' DP-DFA and PDFA, with corrected bounds, are less accurate than both of these rules.
 # - The learning rate must suit the noise, so a fair comparison searches settings for each rule.
 # - First weights may be aligned with $B$ before the first step, because they do not depend on any record.
 #
 # ## Exercises
 #
 # 1. **By hand.** Take a softmax of two classes, and one record with either label. Show that the two directions of DFA
-#    are opposite for every $B$. It follows that the joint clip's $2C$ is attained under replace-one. Check: problem set
-#    9.
-# 2. **Another clip.** With `carries="ternary"` and `t=0`, the device shows only the signs of an error. What do you lose
-#    if you replace an error close to 0 by its sign? Why do we multiply by the norm behind the camera? Check:
-#    `nfa.feedback.ternarize_relative`.
-# 3. **A contender of your own.** Add a rule to `equal_epsilon.toml`, run `nfa reproduce ours:trials --scale demo`, and
-#    then run it at full size. Are 24 trials enough for its settings? Check: the spread of the best three.
+#    are opposite for every $B$. It follows that the joint clip's $2C$ is attained under replace-one. Check: problem
+#    set 6.
+# 2. **Another clip.** With `carries="ternary"` and `t=0`, the device shows only the signs of an error. What do you
+#    lose if you replace an error close to 0 by its sign? Why do we multiply the result of the camera by the norm of
+#    the error? Check: `nfa.feedback.ternarize_relative`.
+# 3. **A contender of your own.** Add a rule to `equal_epsilon.toml`, run `nfa reproduce ours:trials --scale demo`,
+#    and then run this command at full size. Are 24 trials enough to choose the settings of your rule? Check: compare
+#    the accuracies of the best three trials.
 # 4. **From the command line.** `nfa train --rule dp_dfa_joint --set C=0.268 --feedback-scale 0.0997 --dataset
 #    fashion-mnist --net 784-512-512-10 --activation tanh --init he-normal --pixels unit --adjacency add-remove
-#    --sampling poisson --batch 1024 --epochs 20 --lr 1.388 --momentum 0.9 --target-epsilon 3 --delta 1e-5 --accountant
-#    rdp` trains the table's joint DFA at $\epsilon = 3$ in a minute or two. The noise of the table follows from Rényi
-#    divergences, so the command names this accountant. Train with another C, and explain how the noise changes. Check:
-#    83.79 % with C = 0.268, the first of the three numbers above.
+#    --sampling poisson --batch 1024 --epochs 20 --lr 1.388 --momentum 0.9 --target-epsilon 3 --delta 1e-5
+#    --accountant rdp` trains the table's joint DFA at $\epsilon = 3$ in a minute or two. The noise of the table
+#    follows from Rényi divergences, so the command names this accountant. Train with another C, and explain how the
+#    noise changes. Check: the accuracy is 83.79 % with C = 0.268, which is the first of this rule's three accuracies
+#    above.
 #
 # ## Three questions
 #
@@ -318,8 +327,8 @@ for rule in order[::-1]:
 #
 # <details><summary>1. Which four choices have to be equal before two epsilons can be compared?</summary>
 #
-# δ, the neighbours, how batches are drawn, and the theorem that counts epsilon. If all four are equal, the noise
-# follows from each rule's own sensitivity and steps.
+# The four choices are δ, the neighbours, how batches are drawn, and the theorem from which ε is computed. If all four
+# are equal, the noise follows from each rule's own sensitivity and steps.
 #
 # </details>
 #

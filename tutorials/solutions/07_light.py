@@ -37,11 +37,11 @@ assert abs(float(recover(np.array([80.0]), np.array([25.0]), np.array([25.0]))[0
 # %% [markdown]
 # ## 2. No anchor
 #
-# The intensities of single mirrors add up only where the fields do not meet. For $e = (1, 0, \dots)$ and
-# $e' = (0, 1, 0, \dots)$, the sum lights both mirrors. Then
-# $|R_1 + R_2|^2 = |R_1|^2 + |R_2|^2 + 2 \, \mathrm{Re}(\bar R_1 R_2)$, so the projection is not linear. A $+1$ and a
-# $-1$ are shown one after the other, so their fields never meet. The difference of the intensities **is** then the
-# sum of the two answers, so such a pair refutes nothing.
+# The intensities of two mirrors do not add up if both mirrors are lit at the same time. For $e = (1, 0, \dots)$ and
+# $e' = (0, 1, 0, \dots)$, the error $e + e'$ lights both mirrors. Then $|R_1 + R_2|^2 = |R_1|^2 + |R_2|^2 + 2 \,
+# \mathrm{Re}(\bar R_1 R_2)$, so the projection is not linear. The device shows a $+1$ and a $-1$ one after the other,
+# so their fields never meet. Then the projection of the sum **is** the sum of the two projections. So such a pair
+# does not refute linearity.
 
 # %%
 opu = OPU(10, 500, rng=np.random.default_rng(0))
@@ -60,10 +60,10 @@ for name, other in (("a +1 each", two), ("a +1 and a -1", minus)):
 # %% [markdown]
 # ## 3. Dark noise
 #
-# The dark noise of the camera does not depend on the amount of light. Its standard deviation depends only on the
-# pixel, through the anchor's intensity there. Shot noise grows with the light, and so with the number of mirrors.
-# Dark noise is nearer to Equation 10. The "temperature" of the paper changes the dark noise of a camera, and not the
-# statistics of photons.
+# The dark noise of the camera does not depend on the amount of light. In the projection, the standard deviation of
+# this noise depends only on the anchor's intensity at the pixel. Shot noise (the noise of photons) grows with the
+# light, and so with the number of lit mirrors. So dark noise is nearer to equation 10. The temperature, which the
+# paper mentions, changes the dark noise of a camera, but not the statistics of photons.
 
 # %%
 exposures = 400
@@ -81,8 +81,8 @@ for name, camera in (("photons", Camera(photons=100.0)), ("dark", Camera(dark_st
 #
 # If every pixel of both pictures is rounded to the same number, the difference is 0 and the hidden layers receive
 # nothing. This happens if the saturation is so high that all light is below half a level of the camera. The top layer
-# takes $e$ without light, so it learns on random features. Only a misleading signal can be worse than no signal, for
-# example a device that answers with noise.
+# receives $e$ itself, so it still learns from the random features of the layers below. Only a misleading signal can
+# be worse than no signal, for example a device that answers with noise.
 
 # %%
 images = data.load("fashion-mnist-small")
@@ -116,7 +116,8 @@ for name, camera in (("ideal", Camera()), ("4 bits", Camera(bits=4, saturation=8
 # %% [markdown]
 # ## 5. Random targets
 #
-# DRTP never uses the error. So it does not stop where a record is right, and it does not start slower than TDFA does.
+# DRTP never uses the error, so a record that the network predicts correctly still changes the hidden layers. Also,
+# learning with DRTP is not slower than with TDFA at the start.
 
 
 # %%

@@ -50,14 +50,14 @@ assert abs(found - np.log(1.6)) < 1e-12
 # ## 2. Fewer columns than records
 #
 # With 500 records the span has 500 of 512 dimensions. An image of another record can lie outside the span only in the
-# 12 remaining dimensions. If its direction is arbitrary, the part outside is about $\sqrt{12/512} = 0.15$ of its norm.
-# The part is smaller for an image that is similar to the others.
+# 12 remaining dimensions. If its direction is arbitrary, the part outside is about $\sqrt{12/512} = 0.15$ of its
+# norm. This part is smaller for an image that is similar to the others.
 #
 # With 600 records the span is the whole space, and an attack that uses only the span reveals nothing. But the update
-# is still not private. The rows have the covariance $\sum_i \phi_{ij}'^2 h_i h_i^\top$, which depends on every record.
-# The numbers decide how strongly the covariance depends on one record. In the example with the records $c(1, 1)$ and
-# one $c(1, 0.99)$, there are two columns and hundreds of records. Almost no noise falls in the direction $(1, -1)$, so
-# this direction reveals another label of that one record.
+# is still not private. The rows have the covariance $\sum_i \phi_{ij}'^2 h_i h_i^\top$, which depends on every
+# record. The values of the inputs determine how strongly the covariance depends on one record. For example, take two
+# columns, hundreds of records $c(1, 1)$ and one record $c(1, 0.99)$. Almost no noise falls in the direction
+# $(1, -1)$, so this direction reveals whether the label of the one record has changed.
 
 # %%
 streams = noise.Streams(1)
@@ -74,11 +74,11 @@ for m in (500, 600):
 # %% [markdown]
 # ## 3. Hide in a secret batch?
 #
-# The update itself reveals who was in the batch, so an attacker need not know the batch. A record outside the span of
-# the others is recognised whenever it was drawn. So at every $\epsilon$, $\delta$ is at least the probability that the
-# record was drawn. This probability is 0.0047 after one step of 256 of 54,000, and nearly 1 after 3,165 steps.
-# Amplification by secret batches makes the epsilon of a guarantee smaller. Here there is no guarantee that it could
-# amplify.
+# The update itself reveals which records were in the batch, so an attacker need not know the batch. A record outside
+# the span of the others is recognised whenever it was drawn. So at every $\epsilon$, $\delta$ is at least the
+# probability that the record was drawn. This probability is 0.0047 after one step with 256 of 54,000 records, and
+# nearly 1 after 3,165 steps. Amplification by secret batches makes the epsilon of a guarantee smaller. Here no
+# guarantee exists, so there is no epsilon to make smaller.
 #
 # ## 4. Attack a convolution
 #
@@ -100,6 +100,6 @@ assert np.linalg.matrix_rank(dW[1].reshape(16, -1)) == 9
 # %% [markdown]
 # ## 5. The whole audit
 #
-# The row "repaired" reports the same attack against noise on every entry. Its AUC is within 0.04 of 1/2. The other
-# rows have an AUC of 1.0. A game that the attack loses proves nothing, of course. The protection of the repair has a
-# proof ({ref}`ohana2021:prop3-dp <ohana2021-prop3-dp>`).
+# The row "repaired" reports the same attack against noise on every entry. In this row, the AUC is within 0.04 of 1/2.
+# The other rows have an AUC of 1.0. An attack that fails proves nothing, but the protection of the repair has a proof
+# ({ref}`ohana2021:prop3-dp <ohana2021-prop3-dp>`).

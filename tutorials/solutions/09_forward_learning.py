@@ -54,8 +54,8 @@ assert np.isclose(proxy_covariance(loss=a, g=np.array([b]), H=np.array([[0.0]]),
 # ## 2. A pair or two?
 #
 # With forty losses you have twenty pairs, or forty samples with a baseline (and one more loss, without noise). A pair
-# removes all even terms, and the baseline removes only the constant term. For small $\sigma$, only the linear term
-# remains in both. Then twice as many samples have half of the variance.
+# removes all even terms of the loss in $\zeta$, and the baseline removes only the constant term. For small $\sigma$,
+# only the linear term remains with either method. Then the mean of twice as many samples has half of the variance.
 
 # %%
 spread = {name: estimates(0.1, K=40, copies=20_000, **how).var(axis=0).sum()
@@ -96,8 +96,8 @@ for name, how in (("plain", {}), ("with baseline", {"baseline": True})):
 # %% [markdown]
 # ## 4. Write it yourself
 #
-# The noise at layer 1 goes through the layer above it. The noise at layer 2 is added to the logits themselves. We
-# subtract the loss without noise.
+# The noise at layer 1 goes through the layer above it. The noise at layer 2 is added to the logits themselves. As the
+# baseline, we subtract the loss without noise.
 
 
 # %%

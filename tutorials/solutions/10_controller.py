@@ -37,9 +37,9 @@ assert abs(clipped_variance(variance=1e9, d=4, C=1.0) - 0.25) < 1e-6
 # %% [markdown]
 # ## 2. Two switches
 #
-# We cannot see a gradient of about the norm $C$ among estimates with far larger norms. The clip scales each estimate
-# down, so only a small share of the gradient remains. If a record has a loss like all others, the controller reacts as
-# it does to all others. So neither game reveals anything.
+# A gradient of about the norm $C$ is not visible among estimates with far larger norms. The clip scales each estimate
+# down, so only a small share of the gradient remains. If the added record has the same loss as all others, it hardly
+# changes the noise. So neither game reveals anything.
 
 # %%
 shortened = Clipping(R=2.0)
@@ -54,8 +54,8 @@ assert quiet.min() > 1.2
 # %% [markdown]
 # ## 3. Where it becomes infinite
 #
-# The square of the second component gives $f_1^2 / f_0$ the exponent $-\frac{(x - 1)^2}{16 + v} + \frac{x^2}{32}$. The
-# integral is finite as long as $\frac{2}{16 + v} > \frac{1}{16}$, so up to $v = 16$. From 16 on it is infinite,
+# The square of the second component gives $f_1^2 / f_0$ the exponent $-\frac{(x - 1)^2}{16 + v} + \frac{x^2}{32}$.
+# The integral is finite if $\frac{2}{16 + v} > \frac{1}{16}$, which means $v < 16$. For $v \ge 16$ it is infinite,
 # because then the variance $16 + v$ is at least twice the variance of the denominator.
 
 # %%
@@ -68,8 +68,8 @@ assert np.isinf(max(theorem4.divergences(*theorem4.clean_pair(16.1))))
 # ## 4. Which accountant goes with which sampler?
 #
 # Records that are permuted and cut into batches are an epoch partition. Each record is in one batch of each epoch, so
-# an epoch costs as much as one step with all records. Poisson batches would cost less, but the theorem about Poisson
-# batches does not hold for these batches.
+# an epoch has the same privacy cost as one step with all records. Poisson batches would have a lower cost, but the
+# theorem about Poisson batches does not hold for permuted batches.
 
 # %%
 for adjacency, sampling, steps, rate in (("replace-one", "epoch-partition", 25 * 120, 1 / 120),
@@ -85,7 +85,7 @@ for adjacency, sampling, steps, rate in (("replace-one", "epoch-partition", 25 *
 #
 # The proof conditions on the inner noise. Given the inner noise, the clipped sum is a function of the data with a
 # bounded sensitivity. The outer noise does not depend on the data. This step needs the inner noise to have the same
-# law in both worlds. With Equation 8, the size of the inner noise is a function of the losses of the batch. So the two
-# worlds draw inner noise of different sizes, and there is no common noise on which the proof could condition. An audit
-# refutes such a rule, `nfa.papers.dpulr2024.audit_public_noise.with_controller`. It is in the table "The sound rule,
-# and Equation 8 put into it" of `nfa audit dpulr2024:thm2 --trials 20000`.
+# law in both worlds. With Equation 8, the size of the inner noise is a function of the losses of the batch. So the
+# two worlds draw inner noise of different sizes, and there is no common noise on which the proof could condition. An
+# audit refutes such a rule, `nfa.papers.dpulr2024.audit_public_noise.with_controller`. The result is in the table
+# "The sound rule, and Equation 8 put into it" of `nfa audit dpulr2024:thm2 --trials 20000`.

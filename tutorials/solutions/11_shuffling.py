@@ -29,9 +29,10 @@ from nfa.papers.berthier2019.shuffling.toy import toy_ratio
 # ## 1. By hand
 #
 # Without replacement, two records with the same loss make the same two steps in either order, and end at one output.
-# With probability $p$ this output is released. With $1 - p$, one of three outputs is released at random. So the
-# probability of this output is $p + (1 - p)/3 = (1 + 2p)/3$. Two different losses never end there, so they give this
-# output only at random, with probability $(1 - p)/3$. The ratio is $(1 + 2p)/(1 - p)$.
+# With probability $p$ this output is released. With probability $1 - p$, one of three outputs is released at random.
+# So the probability of this output is $p + (1 - p)/3 = (1 + 2p)/3$. With two different losses, the walk never ends at
+# this output. Then the output is released only at random, with probability $(1 - p)/3$. The ratio is
+# $(1 + 2p)/(1 - p)$.
 
 # %%
 for p in (Fraction(1, 2), Fraction(3, 4)):
@@ -52,10 +53,10 @@ print(found)
 assert found[-1] == 2
 
 # %% [markdown]
-# ## 3. Try to refute it
+# ## 3. Try to refute the decomposition
 #
-# We compute the law of the next record by enumeration. We sum over the ways in which different records made the
-# outputs, and count which records are left. Then $p = (1 - c) O + c A$ must hold in fractions.
+# We compute the law of the next record by enumeration. We sum over all ways in which different records can have made
+# the outputs, and note which records are left. Then $p = (1 - c) O + c A$ must hold exactly, in fractions.
 
 
 # %%
@@ -87,9 +88,9 @@ print("sixty tables, in fractions: none refutes it")
 # %% [markdown]
 # ## 4. Batches of two
 #
-# Take an output that under $D$ only the pair of records 0 and 1 can have made. Under $D'$, record 0 is another record,
-# and only records 2 and 3 can have made this output. The next batch consists of the records that are left. So the two
-# lists of possible batches have hardly a batch without record 0 in common.
+# Take an output that under $D$ only the pair of records 0 and 1 can have made. Under $D'$, record 0 is replaced, and
+# only records 2 and 3 can have made this output. The next batch is drawn from the records that are left. So hardly
+# any batch without record 0 is likely under both $D$ and $D'$.
 
 # %%
 rare = Fraction(1, 10**9)
@@ -102,8 +103,9 @@ assert float(apart) > 0.83
 # %% [markdown]
 # ## 5. How small is high noise?
 #
-# The guess: the last term exceeds the leading term where $c^\alpha e^{\alpha (\alpha - 1) x / 2}$ is about 1. So
-# $\alpha - 1 = 2 \log(1000) / x = 55$ for $x = 1/4$ (and 14 for $x = 1$, as in the tutorial).
+# We guess that the last term exceeds the leading term from the order on at which
+# $c^\alpha e^{\alpha (\alpha - 1) x / 2}$ is about 1. So $\alpha - 1 = 2 \log(1000) / x = 55$ for $x = 1/4$ (and 14
+# for $x = 1$, as in the tutorial).
 
 # %%
 orders = np.arange(2, 80)

@@ -32,9 +32,9 @@ delta = 1e-5
 # %% [markdown]
 # ## 1. One answer more
 #
-# The probability of "yes" is 0.9 or 0.1, so $\epsilon = \log 9 = 2.20$. Because 2 is near this value, many answers are
-# needed. The bound takes the event "yes" (hits 0.1 n and 0.9 n) or its complement, whichever gives the larger bound.
-# So half of the runs exceed 2 earlier than the expected counts do.
+# The probability of "yes" is 0.9 or 0.1, so $\epsilon = \log 9 = 2.20$. Because 2 is near this value, many answers
+# are needed. The bound takes the event "yes" (hits 0.1 n and 0.9 n) or its complement, whichever gives the larger
+# bound. So in half of the runs, the bound exceeds 2 at a smaller $n$ than with the expected counts.
 
 # %%
 
@@ -56,10 +56,10 @@ assert 1000 < by_expectation < 1200
 # %% [markdown]
 # ## 2. An event both ways
 #
-# "No" has the probabilities 1 and 0.999, which is harmless. "Yes" has the probabilities 0 and 0.001. It is impossible
-# on $D$, so no $\epsilon$ bounds its probability on $D'$: $\epsilon = \infty$ from $D'$ to $D$. In the other
-# direction, the ratio is $1/0.999$ and $\epsilon = 0.001$. An audit that plays only this direction would call the
-# mechanism private.
+# "No" has the probabilities 1 and 0.999, which is harmless. "Yes" has the probabilities 0 and 0.001. "Yes" is
+# impossible on $D$, so no $\epsilon$ bounds the probability of "yes" on $D'$. So $\epsilon = \infty$ for $D'$ from
+# $D$. In the other direction, the ratio is $1/0.999$, so $\epsilon = 0.001$. An audit that plays only this direction
+# would call the mechanism private.
 
 # %%
 D, D2 = np.array([1.0, 0.0]), np.array([0.999, 0.001])
@@ -71,13 +71,13 @@ assert hockey_stick(D2, D, epsilon=20.0) > 0
 # %% [markdown]
 # ## 3. Write a bug
 #
-# These pairs refute two of the bugs: the clip at $2C$, and the norm without the bias. With each of the two, a record
-# moves the direction farther than $C$ allows. Division by `len(x)` passes, because in these pairs the other divisor
-# changes almost nothing. The pair of {doc}`/13_your_own_rule` has seven more records with large gradients, and refutes
-# this bug.
+# The games refute two of the bugs: the clip at $2C$, and the norm without the bias. With each of these two bugs, a
+# record moves the direction farther than $C$ allows. Division by `len(x)` passes, because for the pairs of these
+# games the different divisor changes almost nothing. The pair of {doc}`/13_your_own_rule` has seven more records with
+# large gradients, and refutes this bug.
 #
-# One seed for the noise of all layers passes too. Each number has noise of the right law. A projection on the line
-# from one answer to the other does not see that two layers have the same noise. If you subtract the values of two
+# One seed for the noise of all layers passes too. Each entry has noise of the right law. A projection on the line
+# between the two outputs does not detect that two layers have the same noise. If you subtract the values of two
 # layers, the noise disappears. A statistic that uses this difference detects the record with certainty.
 
 
@@ -127,14 +127,15 @@ for rule in (sound, twice, no_bias, divides, one_seed):
 # ## 4. Columns
 #
 # The attack measures the rows of an update. All rows lie in the span of the inputs of the batch, whatever the noise
-# is. For each candidate, the attack computes the distance from this span. Members are at rounding error. So the AUC of
-# the audit is 1, and its bound is the largest bound that so many trials without an error can show.
+# is. For each candidate, the attack computes the distance from this span. The distances of members are rounding
+# errors. So the AUC of the audit is 1, and its lower bound on $\epsilon$ is the largest that so many trials can show.
 #
 # ## 5. Repair
 #
-# The added noise does not depend on the data, so the two laws differ by at most $C$ in units of $4 C$. So
-# $\epsilon(10^{-5})$ of that Gaussian is an upper bound. For the pair the value is 0.227, because the batch contains
-# the target in a fifth of the runs.
+# The added noise does not depend on the data. Its standard deviation is $4C$, and the target moves the sum by at most
+# $C$. So the $\epsilon$ of a Gaussian mechanism with noise multiplier 4 at $\delta = 10^{-5}$ is an upper bound. For
+# this pair the guarantee is smaller, $\epsilon = 0.227$, because the batch contains the target in only about a fifth
+# of the runs.
 
 # %%
 case, rng = audit_theorem2.Clipping(), Streams(1)("noise", 4)
@@ -149,9 +150,10 @@ assert bound < 0.227
 # %% [markdown]
 # ## 6. Another rule, another canary
 #
-# Both rules state the same sensitivity, $C/m$ when a record is added, so the same training has the same claim. Joint
-# DFA is not refuted in that game. Under BP, a model can learn the right label from the other records too. So a model
-# without the canary is nearly as confident of this label. The wrong label is therefore the better canary.
+# Both rules state the same sensitivity, $C/m$ if a record is added, so the same training has the same claim. The game
+# does not refute joint DFA. Under BP, a model can learn the right label from the other records too. So a model
+# trained without the canary is nearly as confident of the right label. The wrong label is therefore the better
+# canary.
 
 # %%
 told = {"C": 1.0, "m": 60, "sigma": 6 / 60, "adjacency": "add-remove", "sampling": "none", "sampling_rate": 1.0}

@@ -31,9 +31,9 @@ from nfa.train import train
 #
 # With two classes $e = (\hat y_1 - 1, \hat y_2)$ under one label and $(\hat y_1, \hat y_2 - 1)$ under the other. The
 # entries of each error add up to 0, so both are multiples of $(1, -1)$: $-\hat y_2 (1, -1)$ and $\hat y_1 (1, -1)$.
-# The directions of all layers are linear in $e$, so the two estimates have opposite directions. Once both are clipped,
-# they are opposite vectors, $2C$ apart. With three classes, $e$ and $e'$ lie in a plane. The angle between them is 120
-# degrees if all classes are equally likely.
+# The directions of all layers are linear in $e$, so the two estimates have opposite directions. Once both are
+# clipped, they are opposite vectors, $2C$ apart. With three classes, the errors $e$ and $e'$ under two labels lie in
+# a plane. If all classes are equally likely, the angle between the two errors is 120 degrees.
 
 # %%
 y_hat = np.array([0.7, 0.3])
@@ -47,9 +47,8 @@ assert np.linalg.norm(clipped[0] - clipped[1]) < 0.2
 # %% [markdown]
 # ## 2. Your rule
 #
-# Signs that are drawn once give feedback alignment with entries of one absolute value. There is one special case with
-# which you can check the rule: a network whose weights **are** these signs times a number. Then the rule is
-# backpropagation.
+# Signs that are drawn once give feedback alignment with entries of one absolute value. You can check the rule with a
+# network whose weights **are** these signs times a number. In this special case, the rule is backpropagation.
 
 
 # %%
@@ -94,8 +93,8 @@ print(f"after five epochs {100 * network.accuracy(net, pixels_test, images.y_tes
 # %% [markdown]
 # ## 3. The right clip for each layer
 #
-# Clip each of the $L$ layers to $C / \sqrt L$. The squares add up, and $L \cdot C^2 / L = C^2$. DP-SGD does this with
-# `clip="layer"`.
+# Clip each of the $L$ layers to $C / \sqrt L$. Then the squared norms of the layers add up to at most
+# $L \cdot C^2 / L = C^2$. DP-SGD with `clip="layer"` uses this clip.
 
 # %%
 C, m, sigma = 1.0, 8, 0.25
@@ -108,10 +107,10 @@ assert np.linalg.norm(f1 - f0) <= 2 * C / m + 1e-9
 # %% [markdown]
 # ## 4. A bug in the noise
 #
-# The biases are released without noise. Anyone who compares them with their values under $D$ recognises the world with
-# certainty. The projection on $f_1 - f_0$ adds noise from all other coordinates and is not certain. The audit uses
-# this projection, so it may pass. Take only the biases, with their distance from the values under $D$ as the score.
-# Then no run is ever wrong.
+# The biases are released without noise. Anyone who compares the biases with their values under $D$ identifies the
+# data set with certainty. The audit uses the projection on $f_1 - f_0$. This projection adds noise from all other
+# coordinates, so the buggy rule may pass. As the score, take the distance of the biases from their values under $D$.
+# Then every run is classified correctly.
 
 
 # %%
@@ -132,8 +131,8 @@ assert game.refuted
 # %% [markdown]
 # ## 5. Write the tests
 #
-# The test uses loops over records, units and inputs, and only the numbers of the network from the library. These loops
-# are slow, and they are unlikely to have the same mistake as the rule.
+# The test uses loops over records, units and inputs. From the library it uses only the weights and biases of the
+# network. These loops are slow, but they are unlikely to have the same mistake as the rule.
 
 
 # %%

@@ -29,7 +29,7 @@ from nfa.rules.dp_dfa import dp_dfa
 
 
 def race(contenders, rounds=7):
-    """Median seconds of a core for each function. Each round calls every function once. The first does not count."""
+    """Median processor time of each function. A round calls every function once. We leave out the first round."""
     seconds = {name: [] for name in contenders}
     for r in range(rounds + 1):
         for name, function in contenders.items():
@@ -45,11 +45,11 @@ rng = np.random.default_rng(14)
 # %% [markdown]
 # ## 1. By hand
 #
-# The forward pass has $784 \cdot 256 + 256 \cdot 256 + 256 \cdot 10 = 268{,}800$ multiplications for each example, and
-# the outer products have as many. The way back of BP goes through $W^3$ and $W^2$, with
-# $10 \cdot 256 + 256 \cdot 256 = 68{,}096$ multiplications. The way back of DFA goes through two matrices of
-# $256 \times 10$, with $5{,}120$. So the ratio of the ways back is 13.3 to 1, and the ratio of the floors is
-# $542{,}720 / 605{,}696 = 0.90$.
+# The forward pass has $784 \cdot 256 + 256 \cdot 256 + 256 \cdot 10 = 268{,}800$ multiplications for each example,
+# and the outer products have as many. The backward pass of BP goes through $W^3$ and $W^2$, with
+# $10 \cdot 256 + 256 \cdot 256 = 68{,}096$ multiplications. The backward pass of DFA goes through two matrices of
+# $256 \times 10$, with $5{,}120$ multiplications. So the ratio of the backward passes is 13.3 to 1, and the ratio of
+# the sums is $542{,}720 / 605{,}696 = 0.90$.
 
 # %%
 n = [784, 256, 256, 10]
@@ -61,9 +61,9 @@ assert round((2 * forward + back["DFA"]) / (2 * forward + back["BP"]), 2) == 0.9
 # %% [markdown]
 # ## 2. The batch
 #
-# The noise is one number for each parameter, whatever the batch is, and the time of the products grows with the batch.
-# So the share of the noise falls as $1/m$. The noise here is drawn by the kernel that a run uses. NumPy's own normals
-# would take several times as long.
+# The noise has one sample for each parameter, whatever the batch is, but the time of the products grows with the
+# batch. So the share of the noise falls as $1/m$. Here we draw the noise with the kernel that `nfa train` uses.
+# NumPy's own normals would take several times as long.
 
 # %%
 streams = noise.Streams(14)
@@ -83,8 +83,9 @@ for m in (16, 128, 1024):
 # ## 3. No identity
 #
 # The gradient of a convolution is a sum of outer products over positions, and the norm of a sum is not a product of
-# norms. `norms2` forms a small matrix for each example, and adds up squares. Computing the gradients one by one is
-# nearly as much work. The only difference is that many examples together keep the machine busier.
+# norms. `norms2` forms a small matrix for each example, and adds up squares. Computing the gradients one by one needs
+# about as many operations. `norms2` is faster only because it processes many examples together, which uses the
+# processor better.
 
 # %%
 m = 128
@@ -106,7 +107,7 @@ assert np.allclose(one_by_one(), together()[0], rtol=1e-4)
 # ## 4. Ternary errors
 #
 # `project` draws every column that any example of the batch uses. With 10 classes, a batch of 8 uses nearly all
-# columns, so nothing is saved. With 1,000 classes, it uses at most 16 of 1,000.
+# columns, so nothing is saved. With 1,000 classes, the batch uses at most 16 of the 1,000 columns.
 
 # %%
 for classes in (10, 1000):
