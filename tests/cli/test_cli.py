@@ -312,7 +312,7 @@ def test_an_old_value_of_a_setting_still_works_and_says_so(nfa, folder):
     assert said("train", *TINY, *rule, "top=derivative", "--out", "old") == (0, [])
     assert path.read_text() == old
     code, out, err = nfa("train", *TINY, *rule, "top=error", "--out", "old")
-    assert (code, out, "'top': 'derivative'} there" in one_sentence(err)) == (2, "", True)
+    assert (code, out, "'top': 'derivative'} in that run" in one_sentence(err)) == (2, "", True)
     audit = ("audit", *rule, "top=slope", "--adjacency", "replace-one", "--trials", "20")
     assert said(*audit) == (0, [line])
 

@@ -375,7 +375,7 @@ OF_USAGE = [
     (r"\bsigma_0, with one seed", lambda: ()),
     (
         r"batches\s+of (\d+), the best epoch of our DP-SGD has the accuracy"
-        r"\s+([\d.]+) at sigma_0 (\d), and ([\d.]+)\s+at sigma_0 (\d)",
+        r"\s+([\d.]+) % at sigma_0 (\d), and ([\d.]+) %\s+at sigma_0 (\d)",
         best_epochs,
     ),
     (r"their accuracies differ by at\s+most ([\d.]+) points", by_adam),

@@ -88,7 +88,8 @@ def test_losses_of_members_fall_below_those_of_others_as_a_network_overfits():
     """When a network overfits, members have smaller losses than records that it was not trained on.
 
     The area under the ROC curve is the share of pairs in which the member has the smaller loss. Before training, the
-    area differs from 1/2 only by chance, by less than three standard errors.
+    area differs from 1/2 only by chance, by less than three standard errors. This check fails by chance with a
+    probability of 0.3 %. It misses an area of 0.8 with a probability below 1e-4.
     """
     small = data.load("fashion-mnist-small")
     x, y = small.x_train[:200].reshape(200, 784) / 255.0, np.eye(10)[small.y_train[:200]]
