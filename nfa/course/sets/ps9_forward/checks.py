@@ -182,7 +182,7 @@ def level(estimate, K, sigma, given=None):
 
 
 def estimate_K(estimate):
-    """The ratio to the right estimate is the same for every K. If the direction is wrong, the loss is constant."""
+    """The ratio to the right estimate is the same for every K. A constant loss is used if the direction is wrong."""
 
     def check(factor):
         one = factor(estimate, 1, 0.5)
@@ -208,7 +208,7 @@ def estimate_K(estimate):
 def estimate_sigma(estimate):
     """The ratio to the right estimate is 1 for one draw and any sigma.
 
-    If the direction is wrong, the loss is constant, and sigma may be replaced by its square.
+    If the direction is wrong, the check uses a constant loss, and sigma may be taken for the variance of the noise.
     """
 
     def check(factor):

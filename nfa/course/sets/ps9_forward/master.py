@@ -246,8 +246,8 @@ check_it("ps9_forward", globals(), "own_average_answer")
 def exponents():
     """The exponents: {"K": ..., "sigma": ..., "loss": ..., "baseline_sigma": ..., "bias_sigma": ...}.
 
-    "K", "sigma" and "loss" belong to the variance of `estimate`, and "baseline_sigma" to the variance of `baseline`.
-    "bias_sigma" belongs to the bias, which is the same for both estimates.
+    "K", "sigma" and "loss" are a, b and c, for the variance of `estimate`. "baseline_sigma" is d, for the variance of
+    `baseline`. "bias_sigma" is e, for the bias, which is the same for both estimates.
     """
     ### BEGIN SOLUTION
     return {"K": -1, "sigma": -2, "loss": 2, "baseline_sigma": 0, "bias_sigma": 2}
