@@ -114,7 +114,7 @@ def limit(seconds: float) -> Iterator[None]:
     """Interrupt the body with `TimeIsUp` if its CPU time exceeds ``seconds``, or its time on the clock exceeds `WAIT`.
 
     We limit the CPU time so that no student loses points because the machine is busy. The limit needs the main thread
-    and a system with interval timers (not Windows). In other cases, only nbgrader's own limit applies.
+    and a system with interval timers (not Windows). Without them, only nbgrader's own limit applies.
     """
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield

@@ -286,7 +286,7 @@ class Writer:
             raise TooLargeError(f"a value has more than {LARGEST_TEXT // 10} entries")
 
     def message(self, value: list[Any]) -> bytes:
-        """The bytes that are sent."""
+        """The bytes of the message."""
         text = json.dumps(value).encode()
         if len(text) > LARGEST_TEXT:
             raise TooLargeError(f"a value has more than {LARGEST_TEXT / 1e6:.0f} MB as text")

@@ -28,7 +28,7 @@ class Practised:
 
 
 def parameters(module: ModuleType, check: str) -> tuple[str, ...]:
-    """The names of the values of the notebook that a check needs.
+    """The names of the notebook's functions and values that a check needs.
 
     Raises
     ------

@@ -53,17 +53,17 @@ def cases():
 (
     "mu / 2 - epsilon / mu) -",
     "mu / 2 + epsilon / mu) -",
-    "The sign of epsilon / mu is wrong in the first term: it is subtracted.",
+    "The sign of epsilon / mu is wrong in the first term: subtract epsilon / mu.",
 )
 (
     "(-mu / 2 - epsilon / mu)",
     "(-mu / 2 + epsilon / mu)",
-    "The sign of epsilon / mu is wrong in the second term: it is subtracted.",
+    "The sign of epsilon / mu is wrong in the second term: subtract epsilon / mu.",
 )
 (
     "(-mu / 2 - epsilon / mu)",
     "(mu / 2 - epsilon / mu)",
-    "The sign of mu / 2 is wrong in the second term: it is subtracted.",
+    "The sign of mu / 2 is wrong in the second term: it must be -mu / 2.",
 )
 (
     " - math.exp(epsilon) * Phi(-mu / 2 - epsilon / mu)",
@@ -73,5 +73,5 @@ def cases():
 (
     "Phi(mu / 2 - epsilon / mu) -",
     "Phi(mu - epsilon / mu) -",
-    "The factor 1/2 is missing in the first term: it has mu / 2.",
+    "The factor 1/2 is missing in the first term: use mu / 2.",
 )

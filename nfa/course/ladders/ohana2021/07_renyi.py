@@ -77,10 +77,10 @@ def cases():
     "",
     "The second term is missing: different variances give a divergence even at equal means.",
 )
-(" - logarithm /", " + logarithm /", "The sign of the second term is wrong: it is subtracted.")
+(" - logarithm /", " + logarithm /", "The sign of the second term is wrong: subtract this term.")
 (
     "logarithm / (2 * (alpha - 1))",
     "logarithm / (alpha - 1)",
-    "The 2 is missing in the second term: it is divided by 2 (alpha - 1).",
+    "The 2 is missing in the second term: divide the logarithm by 2 (alpha - 1).",
 )
 ("** 2 / s", "** 2 / var_2", "The first term is divided by s, not by a variance.")

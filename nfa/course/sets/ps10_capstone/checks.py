@@ -44,14 +44,14 @@ from nfa.privacy.gaussians import epsilon_gaussian
 
 TAIL = 1e-8  # probability that a statistic of a right function exceeds its limit; a check has at most 30 statistics
 DEVIATIONS = 6.0  # limit in standard deviations; a Gaussian statistic exceeds it with probability 2e-9
-TRAINING = 4  # times SECONDS that a whole training may take
-BAR = 0.70  # accuracy at epsilon 3
+TRAINING = 4  # a whole training may take this many times SECONDS
+BAR = 0.70  # required accuracy at epsilon 3
 
 # --- right versions of earlier exercises, in array operations
 
 
 def right_signals(W, b, B, x, y):
-    """dz and h of DFA."""
+    """A right version of `signals`: dz and h of DFA."""
     h = [np.asarray(x, dtype=float)]
     for w, v in zip(W[1:], b[1:], strict=True):
         top = h[-1] @ np.transpose(w) + v
@@ -63,7 +63,7 @@ def right_signals(W, b, B, x, y):
 
 
 def right_sum(dz, h, C):
-    """The clipped directions, added."""
+    """A right version of `clipped_sum`."""
     layers = [(np.asarray(d, dtype=float), np.asarray(a, dtype=float)) for d, a in zip(dz[1:], h, strict=False)]
     norm2: Any = sum(np.einsum("ki,ki->k", d, d) * (np.einsum("ki,ki->k", a, a) + 1) for d, a in layers)
     weight = np.minimum(1.0, C / np.sqrt(np.maximum(norm2, 1e-300)))
@@ -71,12 +71,12 @@ def right_sum(dz, h, C):
 
 
 def right_draw(n, q, rng):
-    """Truth values of a Poisson batch."""
+    """A right version of `draw`."""
     return rng.uniform(size=n) < q
 
 
 def right_step(dz, h, C, m, z, rng):
-    """The private step."""
+    """A right version of `private_step`."""
     return tuple(
         [None, *((a + z * C * rng.standard_normal(a.shape)) / m for a in one[1:])] for one in right_sum(dz, h, C)
     )
@@ -92,7 +92,7 @@ def right_noise(target, q, steps, delta):
 
 
 def right_train(W, b, B, x, y, q, steps, eta, C, m, z, rng):
-    """The training."""
+    """A right version of `train`."""
     W, b = [None, *(np.array(w) for w in W[1:])], [None, *(np.array(v) for v in b[1:])]
     for _ in range(steps):
         drawn = right_draw(len(x), q, rng)
@@ -126,7 +126,7 @@ def proved(z, q, steps, delta, accountant=None):
     )
     how: Any = {"accountant": accountant} if accountant else {"orders": np.arange(2, 65), "conversion": "canonne2020"}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that orders below 2 could prove less
+        warnings.simplefilter("ignore")  # the accountant warns that orders below 2 could prove a smaller epsilon
         return epsilon([(step, int(steps))], delta=delta, **how).epsilon
 
 
@@ -146,7 +146,7 @@ def records(seed, k, sizes):
 
 
 def flat(both):
-    """All entries of dW and db, lists, as one vector."""
+    """All entries of the lists dW and db as one vector."""
     return np.concatenate([np.ravel(a) for one in both for a in one[1:]])
 
 
@@ -161,7 +161,7 @@ def shaped(value, dz, h):
 
 
 def guess_made(guess):
-    """Three numbers between 0 and 1."""
+    """Check the guess: three numbers between 0 and 1."""
     guessed(guess, "the accuracy at epsilon 1", "the accuracy at epsilon 3", "the accuracy at epsilon 8", most=1.0)
 
 
@@ -297,7 +297,7 @@ def draw_law(draw):
 
 
 def counted(hits, trials, q, what):
-    """A binomial count between its quantiles."""
+    """Check that a binomial count is between two quantiles."""
     low, high = (float(stats.binom.ppf(tail, trials, q)) for tail in (TAIL, 1 - TAIL))
     if not low <= hits <= high:
         raise mismatch(what, float(hits), f"between {low:.0f} and {high:.0f}")
@@ -372,7 +372,7 @@ def judged_noise(noise, std, what):
         raise mismatch(name, math.sqrt(share), "about 1", hint)
     if stats.kstest(every / std, "norm").pvalue < TAIL:
         raise mismatch(f"the law of {what}", "another law", "a Gaussian law, independent in all coordinates")
-    for one in noise:  # of 800 independent values, fewer than one pair is so close, on average
+    for one in noise:  # among 800 independent values, the mean number of pairs that are so close is below 1
         equal = int((np.diff(np.sort(np.abs(one))) < 1e-6 * std).sum())
         if equal > 8:
             raise mismatch(f"the pairs of equal values in {what}", equal, "none", "draw new noise for every coordinate")
@@ -443,7 +443,7 @@ def train_steps(train):
 
 
 def unflat(vector, W, b):
-    """W and b, lists, from one vector."""
+    """The lists W and b from one vector of all their entries."""
     found, at = ([None], [None]), 0
     for mine, like in zip(found, (W, b), strict=True):
         for a in like[1:]:
@@ -557,7 +557,7 @@ class Longer:
 
 
 def smaller(images):
-    """The images as the notebook has them."""
+    """The images in the same form as in the notebook."""
     means = images.reshape(len(images), 14, 2, 14, 2).mean(axis=(2, 4)).reshape(len(images), 196)
     return 2 * (means / 255 - 0.3)
 

@@ -527,7 +527,7 @@ def audit(step, C, m, z, delta, trials, confidence, rng):
 
 
 # %% audit_below points=1
-# 1 point: for right steps, at most the true epsilon and not nearly 0; never more than the trials can show
+# 1 point: for right steps, a bound of at most the true epsilon that is not nearly 0 and that the trials can prove
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -535,7 +535,7 @@ checks("ps10_capstone").audit_below(audit)
 ### END HIDDEN TESTS
 
 # %% audit_above points=1
-# 1 point: more than the claimed epsilon for a step without noise, with noise drawn once, and without a clip
+# 1 point: a bound above the claimed epsilon for steps without noise, with noise drawn once, and without a clip
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 

@@ -59,7 +59,7 @@ def batch(k, seed, sizes=SIZES):
 
 
 def phi(t):
-    """The sigmoid, from the exponential."""
+    """The sigmoid, computed with the exponential function."""
     return 1 / (1 + np.exp(-t))
 
 
@@ -134,14 +134,14 @@ C = math.log(3)
 X, Y = np.array([2.0, 1.0]), np.array([1.0, 0.0])
 W_HAND = [None, C * np.array([[1.0, -2.0], [-1.0, 1.0]]), C * np.array([[4.0, -2.0], [0.0, 4.0]])]
 B_HAND = [None, C * np.array([1.0, 1.0]), C * np.array([-1.0, 1.0])]
-THREE_DIGITS = 5e-3  # of the largest entry
+THREE_DIGITS = 5e-3  # relative to the largest entry
 Z_HAND, H_HAND = forward_by_loops(W_HAND, B_HAND, X[None])
 H1, E = H_HAND[1][0], H_HAND[2][0] - Y
 DZ1 = deltas_by_differences(W_HAND, Z_HAND, H_HAND, Y[None])[1][0]
 
 
 def entered(by_hand, *names):
-    """The entries of these names, as arrays."""
+    """The student's entries with these names, as arrays."""
     found = entries(call(by_hand), "by_hand", *names)
     shapes = [(2, 2) if name.startswith("dW") else (2,) for name in names]
     return [array(value, shape, name) for value, shape, name in zip(found, shapes, names, strict=True)]
@@ -305,7 +305,7 @@ def loss_values(loss):
 
 
 def guess_made(guess):
-    """Three numbers between 1 and 16."""
+    """Check the guess: three numbers between 1 and 16."""
     kinds = ("the central difference", "the one-sided difference", "the central difference in float32")
     guessed(guess, *(f"p for {kind}" for kind in kinds), least=1, most=16)
 
@@ -415,7 +415,7 @@ def central_of_four(numerical_gradient):
 
 
 def case(seed, k=7, sizes=SIZES):
-    """A network with a batch."""
+    """W and b of a network, with a batch x and y."""
     return (*net(seed, sizes), *batch(k, seed + 1, sizes))
 
 
@@ -600,7 +600,7 @@ def norms_both(norms):
             square = d**2 * (t**2 + 1)
             one, got = number(one, "the norm"), number(both, "the norm")
             if one != got and any(passes(relation, one**p, got**p, d, t) for p in (1, 2)):
-                continue  # consistent with the first norm
+                continue  # the student's two norms are consistent
             close(got, nearest(got, square, math.sqrt(square)), "the norm for one unit and one input")
 
     def relation(one, both, d, t):

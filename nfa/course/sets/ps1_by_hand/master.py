@@ -164,7 +164,7 @@ def softmax(z):
 
 
 # %% forward_hidden points=1
-# 1 point: z[l] of every layer, h[l] below the top
+# 1 point: z[l] of every layer, and h[l] of the hidden layers
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -204,7 +204,7 @@ def loss(y_hat, y):
 
 
 # %% loss_values points=1
-# 1 point: batches of one record and of several records
+# 1 point: the loss of batches with one record and with several records
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -432,7 +432,7 @@ def deltas(W, z, h, y):
 
 
 # %% deltas_top points=1
-# 1 point: dz[L]
+# 1 point: the derivatives dz[L]
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -445,7 +445,7 @@ one = [None, np.eye(2)], [None, np.zeros((1, 2))], [np.zeros((1, 2)), np.full((1
 assert np.shape(deltas(*one)[1]) == (1, 2), "a row for the record, a column for each class"
 
 # %% deltas_hidden points=1
-# 1 point: the hidden layers, computed from your dz[L]
+# 1 point: dz[l] of the hidden layers, computed from your dz[L]
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 

@@ -253,7 +253,7 @@ def both(dfa, W, b, B, x, y, m, like):
 
 
 def case(seed, k=7, sizes=SIZES):
-    """A network with a batch."""
+    """W, b and B of a network, with a batch x and y."""
     W, b, B = net(seed, sizes)
     return (W, b, B, *batch(k, seed + 1, sizes))
 
@@ -623,7 +623,7 @@ def train_steps(train):
 
 
 def guess_made(guess):
-    """Three numbers between -1 and 1."""
+    """Check the guess: three numbers between -1 and 1."""
     names = ("layer 2 at the first step", "layer 2 at the last step", "layer 3 at the last step")
     guessed(guess, *(f"the cosine in {name}" for name in names), least=-1.0, most=1.0)
 

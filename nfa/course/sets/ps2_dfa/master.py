@@ -221,7 +221,7 @@ def transported(W):
 
 
 # %% transported_last points=1
-# 1 point: B[L-1]
+# 1 point: the matrix B[L-1]
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -233,7 +233,7 @@ checks("ps2_dfa").transported_last(transported)
 assert np.shape(transported(small_net([4, 5, 6, 3], seed=2)[0])[2]) == (6, 3)
 
 # %% transported_all points=1
-# 1 point: every B[l]
+# 1 point: every matrix B[l]
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -307,7 +307,7 @@ def cosine(a, b):
 
 
 # %% cosine_values points=1
-# 1 point: vectors, matrices, small and large numbers
+# 1 point: the cosine of vectors and matrices, with small and large numbers
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -450,7 +450,7 @@ print("cosine of W[3].T and B[2], before and after:", np.round(agree, 2))
 
 # %% [markdown]
 # **Question.** Somebody draws new random matrices B in every step. The new matrices have the same distribution as the
-# first ones. What happens to the cosine in the hidden layers, averaged over many steps?
+# first matrices. What happens to the cosine in the hidden layers, averaged over many steps?
 #
 # - `"a"`: It rises as before, because each new B has the same distribution as the fixed B.
 # - `"b"`: It stays near 0, because the weights cannot adapt to matrices that change in every step.

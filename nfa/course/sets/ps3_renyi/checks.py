@@ -35,7 +35,7 @@ ORDERS = np.arange(2, 33)  # as in the notebook
 
 
 def divergence(value, name):
-    """A number that may be infinite."""
+    """The value as a number, which may be infinite."""
     return number(value, name, finite=False)
 
 
@@ -70,23 +70,23 @@ def agree(got, want, name, hint, cases=(), rtol=RTOL):
 
 
 def right_renyi(p, q, alpha):
-    """The divergence, also at the order 1."""
+    """A right version of `renyi`, also for the order 1."""
     return divergences.renyi(np.asarray(p, float), np.asarray(q, float), alpha=max(float(alpha), 1 + 1e-7))
 
 
 def right_step(alpha, q, z):
-    """One Poisson step, at one order or at several."""
+    """A right version of `step_cost`, for one order or several orders."""
     found = subsampling.poisson_gaussian(np.atleast_1d(alpha), sampling_rate=q, noise_multiplier=z)
     return found if np.ndim(alpha) else float(found[0])
 
 
 def right_mironov(cost, alpha, delta):
-    """Mironov's conversion for numbers or arrays."""
+    """A right version of `mironov`, for numbers or arrays."""
     return rdp.mironov2017(np.asarray(alpha), np.asarray(cost), delta=delta)
 
 
 def right_run(costs, orders, steps, delta):
-    """The epsilon of a run of equal steps, with its order."""
+    """A right version of `run_epsilon`."""
     found = right_mironov(steps * np.asarray(costs, float), np.asarray(orders, float), delta)
     best = int(found.argmin())
     return float(found[best]), orders[best], best in (0, len(found) - 1)
@@ -385,7 +385,7 @@ def steps(step_cost, cases):
 
 
 def step_values(step_cost):
-    """Orders up to 32, by quadrature of the definition."""
+    """The costs at orders up to 32, by quadrature of the definition."""
     rates = ((0.2, 2.0), (0.1, 1.0), (0.5, 1.5), (0.05, 0.9))
     cases = [(alpha, *rate) for rate in rates for alpha in (2, 3, 8, 32)]
     hint = "compare each factor of the binomial sum, and the factor before the logarithm, with the formula"
@@ -412,7 +412,7 @@ def step_large(step_cost):
 
 
 def guess_made(guess):
-    """Three numbers between 0 and 100,000."""
+    """Check the guess: three numbers between 0 and 100,000."""
     guessed(guess, "the epsilon of 1 step", "the epsilon of 100 steps", "the epsilon of 5,850 steps", most=100_000)
 
 

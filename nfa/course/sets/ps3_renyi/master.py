@@ -76,7 +76,7 @@ def renyi(p, q, alpha):
 
 
 # %% renyi_values points=1
-# 1 point: orders above 1, if no probability is 0
+# 1 point: the divergence at orders above 1, if no probability is 0
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -86,7 +86,7 @@ did, did_not = np.array([0.75, 0.25]), np.array([0.25, 0.75])  # the probabiliti
 assert np.isclose(renyi(did, did_not, 2), np.log(7 / 3)), "0.75^2 / 0.25 + 0.25^2 / 0.75 is 7/3"
 
 # %% renyi_zeros points=1
-# 1 point: outcomes of probability 0 in one distribution or in both
+# 1 point: the divergence if an outcome has probability 0 in one distribution or in both distributions
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -94,7 +94,7 @@ checks("ps3_renyi").renyi_zeros(renyi)
 ### END HIDDEN TESTS
 
 # %% renyi_one points=1
-# 1 point: the order 1
+# 1 point: the divergence at the order 1
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -150,7 +150,7 @@ checks("ps3_renyi").gauss_same(renyi_gauss)
 assert np.isclose(renyi_gauss(1.0, 1.0, 0.0, 1.0, 2), 1.0, rtol=1e-4), "the number in nfa eq lee2020:def2"
 
 # %% gauss_spread points=1
-# 1 point: standard deviations that differ, if the divergence is finite
+# 1 point: Gaussians with different standard deviations, if the divergence is finite
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -210,7 +210,7 @@ def step_cost(alpha, q, z):
 
 
 # %% step_values points=2
-# 2 points: orders up to 32, for which the terms fit into a float64
+# 2 points: the cost at orders up to 32, for which the terms fit into a float64
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -220,7 +220,7 @@ z = 1 / np.sqrt(np.log(3))  # so that e^(1 / z^2) is 3
 assert np.isclose(step_cost(2, 0.5, z), np.log(1.5), rtol=1e-4), "by hand: 1/4 + 2 * 1/4 + 1/4 * 3 is 3/2"
 
 # %% step_large points=1
-# 1 point: orders up to 256 with little noise; the result must be right to 5 %
+# 1 point: the cost at orders up to 256 with little noise; the result must be right to 5 %
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -578,9 +578,9 @@ print(f"the best moment {best:.4f}, the whole distribution {whole:.4f}: {best / 
 # %% [markdown]
 # ## 6. Shuffled batches (2 points, 15 minutes)
 #
-# Most training programs do not sample each batch. They shuffle the data once in each epoch, and cut the shuffled data
-# into batches. It is common to compute the epsilon as if these batches were Poisson batches. For example, the paper of
-# [dpulr2024:L249] does so, and reports it. The following run is the smallest example.
+# Most training programs do not sample a new batch for each step. They shuffle the data once in each epoch, and cut the
+# shuffled data into batches. It is common to compute the epsilon as if these batches were Poisson batches. For example,
+# the paper of [dpulr2024:L249] does so, and reports it. The following run is the smallest example.
 #
 # A run has two steps. Each step publishes a yes or no to the question whether its batch contains a 1. As in part 1,
 # this answer is true with probability 3/4 and false with probability 1/4, independently at each step. All other records

@@ -112,14 +112,16 @@ def norms_values(norms):
             close(got[:, l - 1], want[:, l - 1], name, hint)
 
 
-HELD = 800_000  # bytes; one gradient in one layer has 1,640,000 in float32, dz and h have 71,680 in float64
+# bytes; one gradient in one layer needs 1,640,000 bytes in float32, and dz and h need 71,680 bytes in float64
+HELD = 800_000
 
 
 def norms_memory(norms):
     """The largest memory for layers with 400,000 weights. Another cell tests the shape and the values."""
     call(norms, *case(22, 2, [3, 3, 3, 3]))  # the first call may import modules
     dz, h = case(23, 2, [640, 640, 640, 640])
-    dz, h = [None, *map(np.abs, dz[1:])], list(map(np.abs, h))  # so that a missing square gives no negative root
+    # positive numbers, so that without a square no root of a negative number occurs
+    dz, h = [None, *map(np.abs, dz[1:])], list(map(np.abs, h))
     found, most = held(norms, dz, h)
     found, twice = (
         numbers(value, "norms") for value in (found, call(norms, [None, *(2 * a for a in dz[1:])], [3 * a for a in h]))
@@ -135,7 +137,7 @@ def norms_memory(norms):
 
 
 def joint_values(joint_norms):
-    """All entries of all layers as one vector."""
+    """The norms of all entries of all layers as one vector."""
 
     def check():
         dz, h = case(24)
@@ -214,7 +216,7 @@ def release(value, dz, h, read=whole):
 
 
 def every(lists):
-    """(name, array) of each dW[l] and db[l]."""
+    """Pairs (name, array) for each dW[l] and db[l]."""
     return [(f"{name}[{l}]", one[l]) for name, one in zip(("dW", "db"), lists, strict=True) for l in range(1, len(one))]
 
 
@@ -391,7 +393,7 @@ BOUNDS = ([None, 0.7], [None, 1.0, 2.0], [None, 0.3, 0.3, 0.3, 0.3, 1.1])
 
 
 def sensitivity_layers(sensitivity):
-    """An added record with the norm C[l] in every layer."""
+    """Compare with the distance that an added record of norm C[l] in every layer causes."""
     for C in BOUNDS:
         for m in (8, 50):
             got = number(call(sensitivity, C, m, "add-remove"), "the sensitivity")
@@ -500,7 +502,7 @@ def divisor_answer(divisor):
 
 
 def guess_made(guess):
-    """Two numbers between 0 and 100."""
+    """Check the guess: two numbers between 0 and 100."""
     guessed(guess, "the stationary point with C = 10", "the stationary point with C = 1", most=100)
 
 

@@ -193,7 +193,7 @@ def clip_factors(gradient_norms, C):
 
 
 # %% factors_values points=1
-# 1 point: positive norms
+# 1 point: the factors for positive norms
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -202,7 +202,7 @@ checks("ps4_clipping").factors_values(clip_factors)
 assert np.isclose(clip_factors(np.array([8.0]), 2.0)[0], 0.25)
 
 # %% factors_zero points=1
-# 1 point: a norm of zero
+# 1 point: the factor for a norm of zero
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -240,7 +240,7 @@ def clipped_mean(dz, h, C, m):
 
 
 # %% clipped_values points=2
-# 2 points: the direction, with any norm, if some records are clipped and some are not
+# 2 points: the direction of dW and db, with any norm, if some records are clipped and some are not
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -256,7 +256,7 @@ assert [np.shape(a) for a in dW[1:]] == [(5, 4), (3, 5)], "dW[l] has the shape o
 assert [np.shape(a) for a in db[1:]] == [(5,), (3,)], "db[l] has the shape of b[l]"
 
 # %% clipped_m points=1
-# 1 point: the norm for a large C: any m, an empty batch, and records with a zero gradient
+# 1 point: the norm of dW and db for a large C, for any m, an empty batch, and records with a zero gradient
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -357,7 +357,7 @@ def sensitivity(C, m, adjacency):
 
 
 # %% sensitivity_layers points=1
-# 1 point: add-remove, one layer or several
+# 1 point: the sensitivity under add-remove, for one layer or several layers
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -366,7 +366,7 @@ checks("ps4_clipping").sensitivity_layers(sensitivity)
 assert np.shape(sensitivity([None, 1.0, 2.0], 10, "add-remove")) == (), "a number"
 
 # %% sensitivity_adjacency points=1
-# 1 point: the change from add-remove to replace-one
+# 1 point: the sensitivity under replace-one, compared with your sensitivity under add-remove
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -400,7 +400,7 @@ def private_step(dz, h, C, m, z, noise):
 
 
 # %% step_noise points=1
-# 1 point: the noise only, for batches with records and for an empty batch
+# 1 point: the noise alone, for batches with records and for an empty batch
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -614,7 +614,7 @@ def dfa_bound(gamma, beta, tau_e, tau_h):
 
 
 # %% bound_top points=1
-# 1 point: the top layer: gamma and beta are 0, or there is no hidden layer
+# 1 point: the bound of the top layer, if gamma and beta are 0 or if there is no hidden layer
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 

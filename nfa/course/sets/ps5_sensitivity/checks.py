@@ -52,7 +52,7 @@ def farthest(f, domain, sizes, relation):
 
 
 def mean(D):
-    """The mean, and 0 for no record."""
+    """The mean of the records, or 0 if there are none."""
     return math.fsum(D) / max(len(D), 1)
 
 
@@ -62,7 +62,7 @@ def bumpy(D):
 
 
 def histogram(D):
-    """The number of records that are 0, 1 and 2."""
+    """The numbers of records that are equal to 0, to 1 and to 2."""
     return np.array([float(list(D).count(r)) for r in (0, 1, 2)])
 
 
@@ -72,7 +72,7 @@ def moments(D):
 
 
 def total(D):
-    """The sum."""
+    """The sum of the records."""
     return math.fsum(D)
 
 
@@ -150,7 +150,7 @@ RANGES = ((0.0, 1.0), (-3.0, 1.0), (2.0, 2.5), (-1.0, 4.0), (-2.0, -0.5))
 
 
 def guess_made(guess):
-    """Two numbers between 0 and 1."""
+    """Check the guess: two numbers between 0 and 1."""
     guessed(guess, "the sensitivity of the mean", "the sensitivity of the median", most=1.0)
 
 
@@ -303,7 +303,7 @@ def norm_between(f, D, other):
 
 
 def averaged(term, D):
-    """The average of one array for each record."""
+    """The average over the records of the array that ``term`` gives for each record."""
     terms = [np.ravel(term(*record)) for record in D]
     return np.array([math.fsum(column) / len(D) for column in zip(*terms, strict=True)])
 
@@ -339,7 +339,8 @@ def projected(D, B, tau_e):
 
 def network():
     """The notebook's network: W, b and B."""
-    rng = np.random.default_rng(5)  # in practice too, because students search for pairs with the notebook's network
+    # the same network in practice, because students search for pairs in the notebook's network
+    rng = np.random.default_rng(5)
     W = [rng.normal(size=(3, 2)), rng.normal(size=(2, 3))]
     b = [rng.normal(size=3), rng.normal(size=2)]
     B = rng.normal(size=(3, 2))
@@ -390,13 +391,13 @@ def divisor_answer(divisor):
 
 
 def layer_record(record):
-    """(v, h) with 4 numbers in h."""
+    """The record (v, h) as arrays. The vector h must have 4 numbers."""
     v, h = two(record, "(v, h)")
     return vector(v, None, "v"), vector(h, 4, "h")
 
 
 def one_length(*data):
-    """Raise Wrong if the vectors v have different lengths."""
+    """Raise Wrong if the vectors v do not all have the same number of entries."""
     if len({len(v) for D in data for v, _ in D}) > 1:
         raise mismatch("the number of entries of v", "several", "one for all records", "v is a column of one matrix")
 

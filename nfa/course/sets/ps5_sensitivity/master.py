@@ -80,7 +80,7 @@ def sensitivity(f, domain, sizes, relation):
 
 
 # %% sensitivity_values points=2
-# 2 points: functions that return a number
+# 2 points: the sensitivity of functions that return a number
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -88,7 +88,7 @@ checks("ps5_sensitivity").sensitivity_values(sensitivity)
 ### END HIDDEN TESTS
 
 # %% sensitivity_norm points=1
-# 1 point: functions that return a vector
+# 1 point: the sensitivity of functions that return a vector
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -159,7 +159,7 @@ def mean_moves(a, b, n, relation):
 
 
 # %% mean_predicted points=1
-# 1 point: the mean, under both relations
+# 1 point: the sensitivity of the mean under both relations
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -182,7 +182,7 @@ def median_moves(a, b, n, relation):
 
 
 # %% median_predicted points=1
-# 1 point: the median, under both relations
+# 1 point: the sensitivity of the median under both relations
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -251,7 +251,7 @@ def joint(deltas):
 
 
 # %% joint_parts points=1
-# 1 point: any number of vectors
+# 1 point: the sensitivity of any number of vectors together
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 

@@ -32,8 +32,8 @@ from nfa.course.checking import (
 )
 
 SIZES = [4, 5, 3, 6]  # three layers of different sizes, so every wrong index of a layer has an effect
-# share of a claimed bound: a pair refutes the bound by exceeding it by more than this, and attains the bound within
-# this
+# A pair refutes a claimed bound if it exceeds the bound by more than this share of the bound. A pair attains the bound
+# if it differs from the bound by at most this share.
 NEAR = 1e-3
 MOST = 20  # largest number of records in a batch
 
@@ -120,7 +120,7 @@ def pass_of(W, b, x):
 
 
 def error_of(W, b, x, label):
-    """One record's error."""
+    """The error of one record."""
     return [p - (k == label) for k, p in enumerate(pass_of(W, b, x)[2])]
 
 
@@ -162,7 +162,7 @@ def norms_values(norms):
     close(got, norms_by_loops(dz, h), "the array of norms", hint)
 
 
-HELD = 800_000  # bytes; one record's direction below has 1,640,000 in float32, its dz and h have 10,240 in float64
+HELD = 800_000  # bytes; a direction below needs 1,640,000 bytes in float32; its dz and h need 10,240 bytes in float64
 
 
 def memory_case(k, n):
@@ -208,7 +208,7 @@ def summed(joint_sum, dz, h, C):
 
 
 def flat(both):
-    """dW and db, lists, as one vector."""
+    """The entries of the lists dW and db as one vector."""
     return np.concatenate([np.ravel(a) for one in both for a in one[1:]])
 
 
@@ -261,7 +261,7 @@ def sum_norm(joint_sum):
             dz, h = case(32)
             dz = [None, *(C * a / norms_by_loops(dz, h)[:, None] for a in dz[1:])]
             both = pair(call(joint_sum, dz, h, C), "dW and db")
-            want = {a.size: a for one in sum_by_loops(dz, h, C) for a in one[1:]}  # all sizes differ
+            want = {a.size: a for one in sum_by_loops(dz, h, C) for a in one[1:]}  # the arrays have different sizes
             found = [numbers(a, "an entry of dW or db") for one in both for a in one if a is not None]
             here = [(a, want[a.size]) for a in found if a.size in want]
             parts = here, [two for two in here if two[1].ndim == 1]
@@ -453,7 +453,7 @@ def handed_in(pair_of, least=0):
 
 
 def read_record(value):
-    """(x, label) as a tuple of two floats and a number."""
+    """The record (x, label), with x as a tuple of two floats and label as an integer."""
     if not isinstance(value, tuple | list | np.ndarray) or len(value) != 2:
         raise misfit("a record", value, "a pair (x, label)")
     x, label = read_vector(value[0], 2, "x"), number(value[1], "a label")
@@ -524,7 +524,7 @@ def averaged(D):
 
 
 def guess_made(guess):
-    """Three numbers between 0 and 100."""
+    """Check the guess: three numbers between 0 and 100."""
     guessed(guess, *(f'the number of pairs for "{name}"' for name in ("layers", "own", "batch")), most=100)
 
 

@@ -98,7 +98,7 @@ def norms(dz, h):
 
 
 # %% norms_values points=1
-# 1 point: the norms, computed in any way
+# 1 point: the norms of the directions, computed in any way
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -284,7 +284,7 @@ def premises():
 
 
 # %% premises_needed points=1
-# 1 point: all sentences that the bound needs, and no other
+# 1 point: all sentences that the bound needs, and no other sentence
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -320,7 +320,7 @@ def attain(W, b, B, C):
 
 
 # %% attains_C points=1
-# 1 point: several networks, B and C
+# 1 point: a right record for several networks, B and C
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -347,7 +347,7 @@ check_it("ps6_design", globals(), "attains_C")
 # last variation, the claim has C / M in place of C. Some of the five claims hold.
 #
 # For each variation, write `pair_...`. This function returns three things: your verdict, and two batches as evidence.
-# One batch is the other batch with one record more. Each batch has 0 to 20 records.
+# One batch consists of the other batch and one more record. Each batch has 0 to 20 records.
 #
 # - `"fails", D, other`: the distance of the two releases exceeds the claimed bound by more than a thousandth of this
 #   bound. *Every* such pair is right, and one pair is enough.
@@ -686,7 +686,7 @@ def noise_std(z, C, m):
 
 
 # %% std_value points=1
-# 1 point: several z, C and m
+# 1 point: the standard deviation for several z, C and m
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 

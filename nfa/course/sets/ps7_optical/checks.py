@@ -28,7 +28,7 @@ from nfa.course.checking import (
 )
 
 N_IN, N_ANCHOR, N_OUT = 5, 3, 6
-RTOL_LAW = 0.02  # for formulas that a good simulation can replace
+RTOL_LAW = 0.02  # tolerance for results that students can also simulate
 
 
 def medium(seed, n_in=N_IN, n_out=N_OUT, n_anchor=N_ANCHOR):
@@ -55,7 +55,7 @@ def fields(R, mirrors):
 
 
 def squares(field):
-    """|E|^2 of every entry."""
+    """The intensities |E|^2 of the fields E."""
     return np.array([[e.real * e.real + e.imag * e.imag for e in row] for row in field]).reshape(field.shape)
 
 
@@ -123,7 +123,7 @@ def moments(n):
 
 
 def speckle_law(speckle):
-    """The mean and the standard deviation."""
+    """The mean and the standard deviation of the intensity."""
     for n in (1, 7, 40):
         found = array(call(speckle, n), (2,), "the pair of mean and standard deviation")
         mean, std = moments(n)
@@ -143,7 +143,7 @@ def brighter(n, top):
 
 
 def overexposed_share(overexposed):
-    """The share of pixels above top."""
+    """The share of pixels with an intensity above top."""
     for n, top in ((4, 4.0), (10, 17.0), (17, 30.0), (30, 6.0)):
         got = number(call(overexposed, n, top), "the share")
         hint = "how large is the probability above top for a distribution with your mean and standard deviation?"
@@ -205,7 +205,7 @@ def lit_weight(linear, seed):
 
 
 def linear_pixels(linear):
-    """All pixels have the same factor."""
+    """The projections of all pixels have the same factor."""
 
     def check():
         for seed, rows in ((26, 5), (40, 1)):
@@ -222,7 +222,7 @@ def linear_pixels(linear):
 
 
 def linear_norm(linear):
-    """The norm and the sign, if the direction is right."""
+    """The norm and the sign of the projections, if their direction is right."""
 
     def check():
         for light in (1.0, 1e-5):
@@ -245,7 +245,7 @@ def linear_norm(linear):
 
 
 def right_linear(see, x, I_a):
-    """A right `linear`."""
+    """A right version of `linear`."""
     x = np.asarray(x)
     return (np.asarray(see(x, True)) - np.asarray(see(x, False)) - I_a) / np.sqrt(4 * np.asarray(I_a))
 
@@ -263,7 +263,7 @@ EARLIER = {"intensity": lambda R, mirrors: squares(fields(R, np.asarray(mirrors)
 
 
 def matrix_rows(matrix):
-    """Every row up to a factor, which tests the phase."""
+    """Every row of B, up to a factor. This tests the phase of the rotation."""
 
     def check():
         for R, n_anchor, by_light in media():
@@ -337,7 +337,7 @@ def ternarised(ternarise, e, t):
 
 
 def ternarise_values(ternarise):
-    """Entries away from the threshold."""
+    """The ternary values of entries away from the threshold."""
     e = seeded(40).permutation(np.linspace(-1, 1, 24)).reshape(6, 4)
     for t in (0.15, 0.5, 0.9):
         got = ternarised(ternarise, e, t)
@@ -450,7 +450,7 @@ def shot_variance_values(shot_variance):
 
 
 def right_scale(p, s):
-    """`scale` row by row."""
+    """A right version of `scale`, which works row by row."""
     rows = []
     for row in np.asarray(p, dtype=float):
         norm = math.sqrt(math.fsum(c * c for c in row))
@@ -459,7 +459,7 @@ def right_scale(p, s):
 
 
 def right_project(see, e, I_a):
-    """A right `project`."""
+    """A right version of `project`."""
     e = np.asarray(e)
     return right_linear(see, e > 0, I_a) - right_linear(see, e < 0, I_a)
 
@@ -524,7 +524,7 @@ def step_norm(step):
     def ones(first=True):
         for seed in (73, 75):
             R = medium(seed, 1, 1, N_ANCHOR)
-            R[:, 0] *= np.sign(in_phase(R, N_ANCHOR, [[1]])[0, 0])  # then the projection of 1 is positive
+            R[:, 0] *= np.sign(in_phase(R, N_ANCHOR, [[1]])[0, 0])  # so that the projection of 1 is positive
             see = camera_of(R, N_ANCHOR)
             case = see(np.zeros((1, 1)), True)[0], np.array([[0.7]]), np.array([[0.6]]), np.array([[1.3]])
             if first:
@@ -560,7 +560,7 @@ def noise_norm_values(noise_norm):
 
 
 def noisy_rank_values(noisy_rank):
-    """The rank of an update with much noise."""
+    """Compare with the rank of an update with much noise."""
     rng = seeded(76)
     for m, n_h, n_out in ((3, 7, 5), (9, 7, 5), (6, 7, 9), (20, 30, 25), (12, 5, 8)):
         noisy, h = rng.normal(0, 100, size=(m, n_out)), rng.normal(size=(m, n_h))

@@ -276,7 +276,7 @@ def matrix(R, n_anchor):
 
 
 # %% matrix_rows points=1
-# 1 point: the row of every pixel, up to a factor
+# 1 point: the row of B for every pixel, up to a factor
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -335,7 +335,7 @@ def ternarise(e, t):
 
 
 # %% ternarise_values points=1
-# 1 point: entries away from the threshold
+# 1 point: the ternary errors of entries away from the threshold
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -344,7 +344,7 @@ checks("ps7_optical").ternarise_values(ternarise)
 assert np.array_equal(ternarise(np.array([[0.7, 0.1, -0.8]]), 0.15), [[1, 0, -1]])
 
 # %% ternarise_edge points=1
-# 1 point: entries exactly at the threshold, and t = 0
+# 1 point: the ternary errors of entries exactly at the threshold, and for t = 0
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -372,7 +372,7 @@ def project(see, e, I_a):
 
 
 # %% project_values points=1
-# 1 point: ternary errors, also without any 1 or any -1
+# 1 point: the projections of ternary errors, also without any 1 or any -1
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -580,7 +580,7 @@ def step(see, e, I_a, dphi, h, t, s, m):
 
 
 # %% step_direction points=1
-# 1 point: the direction, for any norm and sign
+# 1 point: the direction of dW, with any norm and sign
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -588,7 +588,7 @@ checks("ps7_optical").step_direction(step)
 ### END HIDDEN TESTS
 
 # %% step_norm points=1
-# 1 point: norm and sign, also for an m that is not the number of records
+# 1 point: the norm and sign of dW, also for an m that is not the number of records
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -619,7 +619,7 @@ def noise_norm(sigma, n, projections):
 
 
 # %% noise_norm_values points=1
-# 1 point: several sigma and n, one and two projections
+# 1 point: the norm for several sigma and n, with one and two projections
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -662,7 +662,7 @@ def noisy_rank(m, n_h, n_out):
 
 
 # %% noisy_rank_values points=1
-# 1 point: few and many records, inputs and units
+# 1 point: the rank for few and many records, inputs and units
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 

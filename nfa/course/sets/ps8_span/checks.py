@@ -84,7 +84,7 @@ def nearest(h, basis):
 
 
 def norms(h):
-    """The norm of each (h, 1)."""
+    """The norm of the vector (h, 1) of each candidate."""
     return np.array([math.hypot(*v) for v in read(h)])
 
 
@@ -204,7 +204,7 @@ def span_rows(span):
 
 def span_tolerance(span):
     """The number of directions. The tolerance is relative, and an update of zeros has no direction."""
-    u, _, h = batch(3, 12, 9, 44)  # more units than columns: also the full SVD has one value for each right vector
+    u, _, h = batch(3, 12, 9, 44)  # with more units than columns, the full SVD also has one value for each right vector
     dW = outer_update(u, h)
     for scale in (1.0, 1e-9, 1e9):
         count(call(span, scale * dW), 3, f"an update of three records with entries of about {scale:.0e}")
@@ -219,7 +219,7 @@ def span_tolerance(span):
 
 
 def count(basis, want, of):
-    """The number of directions in a basis."""
+    """Check the number of directions in a basis."""
     try:
         # this check also accepts basis vectors as columns
         found = np.shape(basis)[1 if np.ndim(basis) == 2 and len(basis) == 10 else 0]
@@ -307,7 +307,7 @@ def of_any_norm(residuals, square=False):
 
 
 def same_rho(residuals, turned=False):
-    """The values of rho."""
+    """Compare the values of rho with least squares."""
     for r, n in ((4, 9), (1, 6), (0, 5)):
         basis = orthonormal(read(batch(r, 1, n, 55)[2])) if r else np.zeros((0, n + 1))
         h = batch(5, 1, n, 56)[2] * np.array([[0.1], [1], [1], [3], [30]])
@@ -408,7 +408,7 @@ def bounds_of(clopper_pearson, alarms, trials, error):
 
 
 def same_interval(clopper_pearson, cases):
-    """Compare both bounds with those from sums of binomial probabilities."""
+    """Compare both bounds with bounds from sums of binomial probabilities."""
     for alarms, trials, error in cases:
         low, high = bounds_of(clopper_pearson, alarms, trials, error)
         right = interval_by_tails(alarms, trials, error)
@@ -424,7 +424,7 @@ def same_interval(clopper_pearson, cases):
 
 
 def interval_values(clopper_pearson):
-    """Some trials, but not all, raised an alarm."""
+    """The bounds if some trials, but not all, raised an alarm."""
     same_interval(clopper_pearson, [(3, 10, 0.025), (1, 40, 0.05), (39, 40, 0.05), (20, 60, 0.005)])
 
 
@@ -440,7 +440,7 @@ def interval_ends(clopper_pearson):
             for alarms, which, want in ((0, first, 0.0), (trials, 1 - first, 1.0)):
                 both = pair(call(clopper_pearson, alarms, trials, 0.025), "low and high")
                 close(number(both[which], "the bound"), want, f"the bound for {alarms} of {trials} that the text gives")
-                found.append(tuple(map(str, both)))  # one can be nan, which costs points elsewhere
+                found.append(tuple(map(str, both)))  # a bound can be nan, which another cell tests
         if len(set(found)) == 1:
             raise mismatch("the bounds for no and all alarms in 20 and 100 runs", "equal bounds", "different bounds")
 
@@ -453,7 +453,7 @@ def interval_ends(clopper_pearson):
 
 
 def bound_value(epsilon_bound):
-    """Perfect attacks, useful attacks and useless attacks."""
+    """The bounds for perfect attacks, useful attacks and useless attacks."""
 
     def check():
         cases = [(0, 200, 200, 1e-5, 0.95), (3, 40, 50, 0.0, 0.9), (1, 19, 20, 0.3, 0.99)]
@@ -501,7 +501,7 @@ def hits_game(hits):
                 got = alarms(target, sigma, s, 10, t)
                 if got != want:
                     raise mismatch(f"the alarms for {who} in 10 trials, sigma = {sigma:g}, s = {s:g}", got, want, think)
-        # if s is far above the update, rho^2 of a fixed vector for 3 random directions of 8 is Beta(5/2, 3/2)
+        # if s is much larger than the update, rho^2 of a fixed vector for 3 random directions of 8 is Beta(5/2, 3/2)
         t = math.sqrt(stats.beta.ppf(0.5, 5 / 2, 3 / 2))
         got = alarms(h[1], 0.0, 1e6, 80, t)
         low, high = stats.binom.ppf([1e-9, 1 - 1e-9], 80, 0.5)
@@ -532,12 +532,13 @@ def laws(hits):
             what = f"the alarms in {trials} trials with {name}, sigma = {sigma:g} and s = {s:g}"
             raise mismatch(what, got, f"about {trials * p:.0f} at this t", think)
 
-    for sigma, least in ((1.0, 1.0), (1.0, 3.5), (0.4, 1.4)):  # v is g; an alarm if its norm is at least `least`
+    # v is g, and there is an alarm if the norm of v is at least `least`
+    for sigma, least in ((1.0, 1.0), (1.0, 3.5), (0.4, 1.4)):
         s, n = 0.002, 40
         t = s * math.sqrt(n) / least
         share = stats.f.sf((least / sigma) ** 2 / 4, 4, n)
         same_share("errors 0 of four units", np.zeros((1, 4)), n, sigma, s, t, share)
-    for most in (0.7, 2.5):  # v is 1000; an alarm if the entry of G is at most `most`
+    for most in (0.7, 2.5):  # v is 1000, and there is an alarm if the absolute entry of G is at most `most`
         share = 2 * stats.norm.cdf(most) - 1
         same_share("the error 1000 of one unit", np.full((1, 1), 1e3), 1, 0.0, 1.0, most / 1e3, share)
 

@@ -238,7 +238,7 @@ def residuals(h, basis):
 
 
 # %% residuals_members points=1
-# 1 point: 0 up to rounding for the records of the batch, and more for other records
+# 1 point: a residual of 0, up to rounding, for records of the batch, and a larger residual for other records
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -248,7 +248,7 @@ basis = np.array([[0.6, 0.8, 0.0], [0.0, 0.0, 1.0]])
 assert np.allclose(residuals(np.array([[3.0, 4.0], [-6.0, -8.0]]), basis), 0, atol=1e-6), "(3, 4, 1) is in this span"
 
 # %% residuals_others points=1
-# 1 point: the values for other records
+# 1 point: the residuals of other records
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -384,7 +384,7 @@ assert np.allclose(recover_one(np.array([[2.0, -1.0, 4.0]])), [0.5, -0.25])
 # \text{error}, \qquad X \sim \mathrm{Binomial}(\text{trials}, p).$$
 #
 # If no run raised an alarm, low is 0. If all runs raised an alarm, high is 1. Each bound is wrong with a probability of
-# at most `error`. This holds if the attack and its threshold were fixed before the counted runs. You can use
+# at most `error`. Both bounds hold only if the attack and its threshold were fixed before the counted runs. You can use
 # `scipy.stats`, for example `stats.beta.ppf` or `stats.binomtest`.
 
 
@@ -477,7 +477,7 @@ def epsilon_bound(false_alarms, true_alarms, trials, delta, confidence):
 
 
 # %% bound_value points=1
-# 1 point: the bound, also if it is 0
+# 1 point: the lower bound on epsilon, also if it is 0
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 

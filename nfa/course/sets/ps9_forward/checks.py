@@ -36,7 +36,7 @@ from nfa.course.checking import (
     unless_lost,
 )
 
-ONE = math.sqrt(3) * np.array([-1.0, 0, 0, 0, 0, 1])  # has the first five moments of N(0, 1)
+ONE = math.sqrt(3) * np.array([-1.0, 0, 0, 0, 0, 1])  # equally likely values with the first five moments of N(0, 1)
 
 
 def case(m, n, K, seed):
@@ -116,7 +116,7 @@ def mean_loss(W, b, x, y):
 
 
 def right_controller(h, losses, K, C, sigma_0):
-    """Equation 8, from singular values."""
+    """A right version of `controller`: Equation 8 with singular values."""
     return np.linalg.svd(h * np.reshape(losses, (-1, 1)))[1].min() / (math.sqrt(K) * C * sigma_0)
 
 
@@ -182,7 +182,7 @@ def level(estimate, K, sigma, given=None):
 
 
 def estimate_K(estimate):
-    """The ratio to the right estimate is the same for every K. If the direction is wrong, the loss is constant."""
+    """The ratio to the right estimate is the same for every K. A constant loss is used if the direction is wrong."""
 
     def check(factor):
         one = factor(estimate, 1, 0.5)
@@ -208,11 +208,11 @@ def estimate_K(estimate):
 def estimate_sigma(estimate):
     """The ratio to the right estimate is 1 for one draw and any sigma.
 
-    If the direction is wrong, the loss is constant, and sigma may be replaced by its square.
+    If the direction is wrong, the check uses a constant loss, and sigma may be taken for the variance of the noise.
     """
 
     def check(factor):
-        for sigma in (1e-6, 0.1, 0.5, 3.0):  # 1e-6 shows a number that is added to sigma
+        for sigma in (1e-6, 0.1, 0.5, 3.0):  # sigma = 1e-6 reveals a small number that is added to sigma
             times = factor(sigma)
             hint = (
                 "Equation 4 divides zeta by the square of sigma: what is left if zeta is sigma u?"
@@ -536,7 +536,8 @@ def trains(train, run, seed):
     return new, array(losses, (run.steps,), "the losses")
 
 
-MOST = 40.0  # squared distance / its mean. A Gaussian vector exceeds this value with a probability of at most 3e-10
+# limit of squared distance / its mean. A Gaussian vector exceeds this value with a probability of at most 3e-10
+MOST = 40.0
 FAR = (
     "every step subtracts eta times the direction from the weights and the biases of every layer; the draws are "
     "standard normal, and eta, sigma and K are the arguments"
@@ -615,7 +616,8 @@ def train_learns(train):
         spreads(train)
         goes(train, LONG, (67,))
         losses, right = trains(train, LONG, 68)[1], expected(LONG)[1]
-        for t in range(LONG.steps):  # within the range of the right losses, widened by its width on both sides
+        # the loss must be in the range of right losses, widened on both sides by the width of this range
+        for t in range(LONG.steps):
             low, high = right[:, t].min(), right[:, t].max()
             if not 2 * low - high - 1e-4 <= losses[t] <= 2 * high - low + 1e-4:
                 what, told = f"loss {t + 1} of {LONG}", f"{low:.4g} to {high:.4g}"
@@ -668,7 +670,8 @@ def printed_values(printed):
     def check():
         rng = seeded(80)
         some, xi = 0.2 + 3 * rng.random(6), rng.normal(size=(5, 6))
-        far = 4 * np.array([[-1.0, -2, -1, -3, -2, -1], [1, 2, 1, 3, 2, 1], [1, -1, 2, -2, 1, -1]])  # all are clipped
+        # all these estimates are clipped
+        far = 4 * np.array([[-1.0, -2, -1, -3, -2, -1], [1, 2, 1, 3, 2, 1], [1, -1, 2, -2, 1, -1]])
         for losses, draws, K, C in (
             (some, xi, 1, 1.0),
             (some, xi, 9, 0.5),
@@ -683,7 +686,7 @@ def printed_values(printed):
 
 
 def guess_made(guess):
-    """Two numbers between 0 and 1."""
+    """Check the guess: two numbers between 0 and 1."""
     guessed(guess, "the probability without the outlier", "the probability with the outlier", most=1.0)
 
 

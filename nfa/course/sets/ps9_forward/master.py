@@ -82,7 +82,7 @@ checks("ps9_forward").estimate_direction(estimate)
 assert np.shape(estimate(lambda v: np.sum(v**2, axis=-1), np.ones((4, 3)), np.ones((5, 4, 3)), 0.5)) == (4, 3)
 
 # %% estimate_K points=1
-# 1 point: the norm for any K, compared with your estimate for K = 1 (with one record)
+# 1 point: the norm of the estimate for any K, compared with your estimate for K = 1 (with one record)
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -90,7 +90,7 @@ checks("ps9_forward").estimate_K(estimate)
 ### END HIDDEN TESTS
 
 # %% estimate_sigma points=1
-# 1 point: norm and sign for any sigma and K = 1 (with one record)
+# 1 point: the norm and sign of the estimate for any sigma and K = 1 (with one record)
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -246,8 +246,8 @@ check_it("ps9_forward", globals(), "own_average_answer")
 def exponents():
     """The exponents: {"K": ..., "sigma": ..., "loss": ..., "baseline_sigma": ..., "bias_sigma": ...}.
 
-    "K", "sigma" and "loss" belong to the variance of `estimate`, and "baseline_sigma" to the variance of `baseline`.
-    "bias_sigma" belongs to the bias, which is the same for both estimates.
+    "K", "sigma" and "loss" are a, b and c, for the variance of `estimate`. "baseline_sigma" is d, for the variance of
+    `baseline`. "bias_sigma" is e, for the bias, which is the same for both estimates.
     """
     ### BEGIN SOLUTION
     return {"K": -1, "sigma": -2, "loss": 2, "baseline_sigma": 0, "bias_sigma": 2}
@@ -378,7 +378,7 @@ checks("ps9_forward").ulr_direction(ulr)
 ### END HIDDEN TESTS
 
 # %% ulr_scale points=1
-# 1 point: norm and sign, for the layers with a right direction
+# 1 point: the norm and sign of the layers with a right direction
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -551,7 +551,7 @@ def printed(losses, xi, K, C, sigma_0):
 
 
 # %% printed_values points=1
-# 1 point: any losses; some estimates are clipped and some are not
+# 1 point: the sums for any losses; some estimates are clipped and some are not
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
