@@ -32,7 +32,8 @@ PAIRS = 4 * LANES  # number of pairs of normals in a group; a group is LANES blo
 LARGEST_SUM = 2.0**51  # in units; sums are clamped to this size
 LARGEST = 2**53  # in units; results are clamped to this size
 LARGEST_SCALE = 2.0**40  # largest std / unit that `add_normal` accepts
-# # The blocks with further bits of pair i have the counters MORE + (i << 20), ... All other counters are smaller.
+# The blocks with further bits of pair i have the counter MORE + (i << 20) and the next ones. All other counters are
+# smaller than MORE.
 MORE = 1 << 62
 
 EDGE = 2.0**-19  # if u or 1 - u is smaller, further bits of u could change the result by more than ERROR allows

@@ -183,8 +183,8 @@ print(f"standard deviation without the target: {without.std():.3f}, claimed at l
 # {\overline{P}[\text{score} \ge 0.7 \mid \text{without}]}$$
 #
 # or the same bound for the opposite event, if that bound is larger. We compare this lower bound with
-# `claim(case, delta)`, the $\epsilon$ that follows from Theorem 2 and the paper's Proposition 1. It is for one step
-# with $\sigma_0 = 4$, $q = 1/5$ and $N_B = 10$.
+# `claim(case, delta)`. This function returns the $\epsilon$ of one step that follows from Theorem 2 and the paper's
+# Proposition 1. The step has $\sigma_0 = 4$, $q = 1/5$ and $N_B = 10$.
 #
 # Two more claims of the paper depend on this $\epsilon$. The abstract promises nearly the same limits of privacy loss
 # as those of DP-SGD ({ref}`dpulr2024:claims <dpulr2024-claims>`). Appendix A.5 says that the privacy cost does not

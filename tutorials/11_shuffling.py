@@ -524,8 +524,9 @@ plt.show()
 # %% [markdown]
 # The solid lines are theorems. If the adversary knows the order of a pass, the pass costs one full release, whatever
 # $\tau$ is. This fact needs no conjecture, and the report misses it for $\tau = 1$
-# ({ref}`berthier2019:alg1 <berthier2019-alg1>`). If every step is drawn afresh, its cost is a theorem too. Partial
-# passes are between these lines, and their saving is a conjecture ({ref}`berthier2019:conj2 <berthier2019-conj2>`).
+# ({ref}`berthier2019:alg1 <berthier2019-alg1>`). If the batch is drawn afresh at every step, the bound on $\epsilon$ is
+# also a theorem. Partial passes are between these lines, and their saving is a conjecture
+# ({ref}`berthier2019:conj2 <berthier2019-conj2>`).
 # For one epoch, the dotted line is below the dashed line, which has every term. So do not use the dotted line. If you
 # ask nfa for a guarantee by the conjecture, it raises an error:
 

@@ -192,7 +192,7 @@ def stub(
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Write the functions of nfa that compute these statements, without the bodies of the functions.
+    """Write the functions of nfa that compute the formulas of these statements, without the bodies of the functions.
 
     Fill in the bodies. Then check the functions with `nfa course check FILE`. In a clone of the repository, `pytest
     --stub=FILE` runs all tests of these statements.

@@ -90,9 +90,10 @@ class Settings:
     lr_factor : Factor that multiplies the learning rate every --lr-every epochs.
     momentum : Momentum of the optimizer sgd.
     adam_eps : Constant added to the square root in Adam's denominator.
-    average : Share of the steps, at the end of the run, over which nfa averages the weights. To evaluate, save and
-        predict, nfa uses the mean of the weights after each of these steps. The training continues from the last
-        weights. The guarantee covers the weights after every step, so averaging these weights does not change epsilon.
+    average : Share of the steps, at the end of the run, over which nfa averages the weights. nfa evaluates, saves and
+        predicts with one mean: the mean over these steps of the weights after each step. The training continues from
+        the last weights. The guarantee covers the weights after every step, so averaging these weights does not change
+        epsilon.
     adjacency : Difference between neighbouring data sets in the guarantee: {nfa.mechanism.ADJACENCIES}. With an
         adjacency, nfa computes epsilon and writes it into the record of the run. With None, nfa computes no epsilon.
     delta : Delta of the (epsilon, delta) guarantee, between 0 and 1.

@@ -1,4 +1,4 @@
-"""The steps that each session of a secure run has spent. A session writes them into a note before any result.
+"""The steps that each session of a secure run has spent. Before any result, a session writes their numbers into a note.
 
 Each process has its own key, so a continued run draws new batches and new noise after its last checkpoint. If a result
 of the steps after this checkpoint was written, these steps are spent, although the run repeats them. So epsilon

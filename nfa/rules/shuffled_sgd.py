@@ -152,7 +152,7 @@ def shuffled_sgd(
     if L is not None:
         # We clip the gradient of all layers as one vector, because theta is one vector in the report.
         norm = math.hypot(*(float(row_norms(g[None])[0]) for l in layers for g in (dW[l], db[l])))
-        shrink = clip_factor(np.array([norm]), L, shares)  # min(1, L / ||g||), or 0 if it is not finite
+        shrink = clip_factor(np.array([norm]), L, shares)  # min(1, L / ||g||), or 0 if ||g|| is not finite
         for l in layers:
             dW[l], db[l] = (scale_rows(g[None], shrink)[0] for g in (dW[l], db[l]))
     # The term 2 ridge theta does not depend on the record. So if we add it after the clip, the sensitivity is still L.

@@ -962,7 +962,7 @@ def test_light_commands_load_no_heavy_library():
         "for typed in (['--help'], ['eq'], ['eq', 'lee2020:eq5'], ['errata']): main(typed)\n"
         "heavy = {'numpy', 'scipy', 'matplotlib', 'numba', 'joblib', 'pooch'}\n"
         "if found := heavy & set(sys.modules): sys.exit(', '.join(sorted(found)))\n"
-        "main(['train', '--help'])\n"  # the help lists the samplers, which needs only NumPy
+        "main(['train', '--help'])\n"  # to list the samplers, the help needs only NumPy
         "sys.exit(', '.join(sorted((heavy - {'numpy'}) & set(sys.modules))) or 0)"
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True)

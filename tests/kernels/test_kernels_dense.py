@@ -21,7 +21,7 @@ SIZES = [(1, 5, 3), (0, 4, 3), (3, 0, 2), (4, 3, 0), (31, 8, 1), (1, 1, 1), (40,
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_it_is_the_product(size, dtype, layout_a, layout_b):
-    """The result is the product to k roundings of the sum of absolute values, which allows any order of summation.
+    """The error of each entry is at most k + 1 roundings of the sum of the absolute values of its terms, in any order.
 
     The oracle computes the product with more digits.
     """

@@ -122,7 +122,7 @@ def test_23_of_24_captions_are_cut_and_the_24th_is_a_misprint():
     assert misprints == [(*FC, 0.01, 100, 13.75)]
     assert math.floor(ours[13] * 100) / 100 == 13.78
     assert sum(round(eps * 100) == round(row[4] * 100) for row, eps in zip(TABLE, ours, strict=True)) == 13
-    # E6: the printed epsilon 13.75 belongs to 99.5577 epochs, because epsilon grows by 4.0145242 per 50 epochs at alpha
+    # The printed epsilon 13.75 belongs to 99.5577 epochs, because epsilon grows by 4.0145242 per 50 epochs at alpha
     # = 3
     slope = (ours[14] - ours[12]) / 100
     assert slope * 50 == pytest.approx(4.0145242, rel=1e-7)

@@ -125,7 +125,7 @@ class Given:
         return g.astype(dtype)
 
 
-# --- the rules are their algorithms --------------------------------------------------------------------------
+# --- the updates of the rules equal the paper's algorithms ---------------------------------------------------
 
 
 @pytest.mark.verifies("ohana2021:eq8", "ohana2021:eq9", "ohana2021:alg1.13-15")

@@ -61,7 +61,7 @@ def test_noise_that_a_dtype_does_not_have_is_refused(std):
 
 
 def one_weight(x, y, rule, **settings):
-    """The direction of a record in float32, with a weight of 0 and without noise."""
+    """The norm of one record's direction in float32, without noise. The network has one weight, which is 0."""
     layers = [(network.Dense(1, bias=False),)]
     net = network.Net((1,), layers, loss=ops.squared_error, rng=np.random.default_rng(0), dtype=np.float32)
     net.W[1][:] = 0

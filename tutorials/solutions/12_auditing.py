@@ -134,8 +134,8 @@ for rule in (sound, twice, no_bias, divides, one_seed):
 #
 # The added noise does not depend on the data. Its standard deviation is $4C$, and the target moves the sum by at most
 # $C$. So the $\epsilon$ of a Gaussian mechanism with noise multiplier 4 at $\delta = 10^{-5}$ is an upper bound. For
-# this pair the guarantee is smaller, $\epsilon = 0.227$, because the batch contains the target in only about a fifth
-# of the runs.
+# the two data sets of this audit, the guarantee $\epsilon = 0.227$ is smaller, because the batch contains the target in
+# only about a fifth of the runs.
 
 # %%
 case, rng = audit_theorem2.Clipping(), Streams(1)("noise", 4)

@@ -52,8 +52,8 @@ def update_from_weights(weights: Sequence[np.ndarray], *, lr: float, momentum: f
 
     Parameters
     ----------
-    weights : W_{t-1}, W_t; with momentum W_{t-2}, W_{t-1}, W_t. For the first step of a run, two iterates are enough
-        with momentum too, because v is 0 before this step
+    weights : W_{t-1} and W_t or, with momentum, W_{t-2}, W_{t-1} and W_t. For the first step of a run, two iterates are
+        enough with momentum too, because v is 0 before this step
     lr : float eta > 0
     momentum : float mu, 0 <= mu < 1
 

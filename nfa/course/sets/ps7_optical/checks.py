@@ -60,7 +60,7 @@ def squares(field):
 
 
 def camera_of(R, n_anchor):
-    """The function see(x, anchor) of a device with this medium, without rounding and noise."""
+    """The function `see(x, anchor)` of a device with this medium, without rounding and noise."""
 
     def see(x, anchor):
         x = np.asarray(x)
@@ -84,7 +84,7 @@ def in_phase(R, n_anchor, e):
 
 
 def case(seed, light=1.0):
-    """A device: its medium, its function see, and the picture of the anchor."""
+    """A device: its medium, its function `see`, and the picture of the anchor."""
     R = light * medium(seed)
     see = camera_of(R, N_ANCHOR)
     return R, see, see(np.zeros((1, N_IN)), True)[0]

@@ -43,7 +43,9 @@ need(
     "with both learning rates, the mean squared distance must be smaller at the end than at the start",
 )
 if large <= 2 * small:
-    raise SystemExit("not refuted: the larger learning rate at most doubles the mean squared distance at the end")
+    raise SystemExit(
+        "not refuted: at the end, the mean squared distance with the larger learning rate is at most twice the other one"
+    )
 ratio = large / small
 shown = Context(prec=4, rounding=ROUND_FLOOR).divide(ratio.numerator, ratio.denominator)
 print(f"refuted: claimed that the largest rate is best, but its error is at least {shown} times that of a smaller rate")

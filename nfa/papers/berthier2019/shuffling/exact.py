@@ -101,7 +101,7 @@ def worst_pair(orders, *, c: float, x: float) -> np.ndarray:
 
 
 def pass_renyi(gradients: Sequence[float], replaced: float, *, k: int, sigma: float, alpha: float) -> float:
-    r"""Renyi divergence, in nats, of all iterates of a pass of k steps with constant gradients on D from those on D'.
+    r"""Renyi divergence, in nats, between all iterates of a pass on D and on D', for k steps and constant gradients.
 
     .. math:: D_\alpha\Big( \frac{1}{|S|} \sum_{s \in S} \prod_{j=1}^k N(g_{s_j}, \sigma^2) \,\Big\|\,
               \frac{1}{|S|} \sum_{s \in S} \prod_{j=1}^k N(g'_{s_j}, \sigma^2) \Big)

@@ -49,7 +49,7 @@ claimed = len(NORMAL) * Fraction(2 * ALPHA * TAU_B**2, m * SIGMA**2) + Fraction(
 
 need(all(along(h) == 0 for h in H_D), "NORMAL must be orthogonal to the records of D")
 variance = Fraction(SIGMA**2, m**2) * sum(along(h) ** 2 for h in H_OTHER)
-probability, other = 1, 0 if variance > 0 else 1  # of NORMAL · update = 0 under D and D'
+probability, other = 1, 0 if variance > 0 else 1  # probabilities of NORMAL · update = 0, under D and D'
 least = probability if other == 0 else 0  # the δ that every finite ε needs
 if least <= DELTA:
     raise SystemExit("not refuted: the event has probability 1 under D' too")

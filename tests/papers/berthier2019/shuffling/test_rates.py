@@ -17,7 +17,7 @@ A, X = (1, 2, 3), (-1, 0, 2)
 def by_enumeration(a, x, gamma, passes, replacement, sigma, theta0):
     """Mean squared distance to the minimum over all sequences of records, in fractions.
 
-    The noise adds its variance times the sum of its squared weights.
+    The noise increases this mean by sigma^2 times the sum of the squared weights of the noise values.
     """
     n, goal = len(a), Fraction(sum(p * q for p, q in zip(a, x, strict=True)), sum(a))
     one = itertools.product(range(n), repeat=n) if replacement else itertools.permutations(range(n))
