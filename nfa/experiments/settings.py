@@ -201,7 +201,7 @@ class Settings:
         return self.dtype or self._own_dtype
 
     def to_json(self) -> dict[str, Any]:
-        """Return the settings that identify the run as JSON values. Settings that change no weight are left out."""
+        """Return, as JSON values, the settings that identify the run. Settings that change no weight are left out."""
         unused = {"data_dir", "threads"} | (set() if self.target_epsilon else {"accountant", "conversion"})
         values = asdict(self) | {"dtype": self.precision}
         without_use = {

@@ -58,7 +58,9 @@ def two_images(e: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     e = np.asarray(e)
     wrong = e[~((e == 0) | (e == 1) | (e == -1))]
     if wrong.size:
-        raise ValueError(f"an error for an OPU must be ternary, -1, 0 or 1 (see feedback.ternarize), got {wrong[0]}")
+        raise ValueError(
+            f"every entry of an error for an OPU must be -1, 0 or 1 (see feedback.ternarize), got {wrong[0]}"
+        )
     return (e > 0).astype(e.dtype), (e < 0).astype(e.dtype)
 
 

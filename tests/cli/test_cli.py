@@ -197,7 +197,7 @@ WRONG = [
     (("train", *TINY, "--set", "m=-3"), "m=-3", None),
     ((*NOISY, "--set", "sigma=-1"), "sigma must be a number >= 0, got -1", None),
     ((*NOISY, "--set", "sigma=0", "--set", "tau_h_min=2"), "must satisfy 0 <= tau_h_min <= tau_h_max", None),
-    ((*NOISY, "--set", "sigma=0", "--opu", "ideal"), "an error for an OPU must be ternary, -1, 0 or 1", None),
+    ((*NOISY, "--set", "sigma=0", "--opu", "ideal"), "every entry of an error for an OPU must be -1, 0 or 1", None),
     ((*LIGHT, "--opu", "photons=0"), "the photon budget must be positive and at most 1e12, got 0", None),
     ((*LIGHT, "--opu", "bits=8"), "a camera of 8 bits needs the setting `saturation`", None),
     ((*LIGHT, "--opu", "mirrors=8"), "an OPU has no parameter 'mirrors'. The parameters of an OPU are n_anchor", None),

@@ -198,7 +198,7 @@ def test_dfa_by_an_opu_is_dfa_on_the_ternary_error(device):
 def test_optical_without_a_threshold_takes_a_ternary_error_only():
     opu, e = OPU(3, 4, rng=rng()), np.array([[0.7, -0.1, -0.6]])
     assert_close(optical(e, opu, threshold=0.15), optical(np.array([[1.0, 0.0, -1.0]]), opu))
-    with pytest.raises(ValueError, match=r"must be ternary, -1, 0 or 1 .*, got 0\.7"):
+    with pytest.raises(ValueError, match=r"must be -1, 0 or 1 .*, got 0\.7"):
         optical(e, opu)
 
 
@@ -627,7 +627,7 @@ def test_what_is_not_binary_gets_a_sentence(device, value):
 @pytest.mark.parametrize("value", [0.5, -2.0, math.nan])
 def test_what_is_not_ternary_gets_a_sentence(device, value):
     opu = device(3, 4, rng=rng())
-    with pytest.raises(ValueError, match=rf"^an error for an OPU must be ternary, -1, 0 or 1 \(.+\), got {value}$"):
+    with pytest.raises(ValueError, match=rf"^every entry of an error for an OPU must be -1, 0 or 1 \(.+\), got {value}$"):
         opu.project(np.array([[0.0, 1.0, value]]))
 
 

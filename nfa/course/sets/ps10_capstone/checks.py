@@ -643,7 +643,9 @@ def model_private(private_model):
                     raise mismatch(f"the {name} that train gets", "other values", "the values that private_model got")
             q, steps, m, z = (float(one[name]) for name in ("q", "steps", "m", "z"))
             if not q <= 1 or steps != int(steps):
-                raise mismatch("q and the number of steps", f"{q:g} and {steps:g}", "q at most 1 and a whole number")
+                raise mismatch(
+                    "q and the number of steps", f"{q:g} and {steps:g}", "q at most 1, and a whole number of steps"
+                )
             if not 0.5 * q * N <= m <= 2 * q * N:
                 raise mismatch(
                     "the m that train gets", m, f"about q N = {q * N:g}", "m is the expected size of a batch"

@@ -44,7 +44,7 @@ need(
 )
 if large <= 2 * small:
     raise SystemExit(
-        "not refuted: at the end, the mean squared distance with the larger learning rate is at most twice the other one"
+        "not refuted: at the end, the mean squared distance of the larger learning rate is at most twice the other one"
     )
 ratio = large / small
 shown = Context(prec=4, rounding=ROUND_FLOOR).divide(ratio.numerator, ratio.denominator)
