@@ -87,7 +87,7 @@ def test_a_secure_run_is_private(train, name):
         (
             "dp_dfa_joint",
             "--set C=1 --set sigma=1 --opu bits=8 --opu saturation=9",
-            "an error for an OPU must be ternary",
+            "every entry of an error for an OPU must be -1, 0 or 1",
         ),
         ("dp_dfa_joint", "--set C=1 --set sigma=1 --set t=4", "t must be in [0, 1], got 4"),
         ("dp_dfa_joint", "--set C=1 --set sigma=1 --set carries=signs", "carries must be one of error, ternary, label"),

@@ -125,7 +125,11 @@ BAD = {
     "the OPU's bits must be a number, got '8'": OPTICAL | {"opu": {"bits": "8"}},
     "opu must contain only JSON values": OPTICAL | {"opu": {"saturation": float("inf")}},
     "opu must be a dictionary from names of parameters to values, got 3": OPTICAL | {"opu": 3},
-    "an error for an OPU must be ternary": {"rule": "pdfa", "rule_settings": {"sigma": 0.1}, "opu": {}},
+    "every entry of an error for an OPU must be -1, 0 or 1": {
+        "rule": "pdfa",
+        "rule_settings": {"sigma": 0.1},
+        "opu": {},
+    },
     "rule bp computes no projection, so an OPU has no effect: leave out opu": {"rule": "bp", "opu": {}},
     "feedback_law must be normal for an OPU, got 'uniform'": OPTICAL | {"opu": {}, "feedback_law": "uniform"},
     "the scale of an OPU must be positive": OPTICAL | {"opu": {}, "feedback_scale": -1.0},

@@ -627,7 +627,9 @@ def test_what_is_not_binary_gets_a_sentence(device, value):
 @pytest.mark.parametrize("value", [0.5, -2.0, math.nan])
 def test_what_is_not_ternary_gets_a_sentence(device, value):
     opu = device(3, 4, rng=rng())
-    with pytest.raises(ValueError, match=rf"^every entry of an error for an OPU must be -1, 0 or 1 \(.+\), got {value}$"):
+    with pytest.raises(
+        ValueError, match=rf"^every entry of an error for an OPU must be -1, 0 or 1 \(.+\), got {value}$"
+    ):
         opu.project(np.array([[0.0, 1.0, value]]))
 
 

@@ -442,7 +442,7 @@ def test_readings_that_are_none_get_a_sentence():
     with pytest.raises(ValueError, match="at must be 'h' or 'z', got 'x'"):
         rule(net, x, y, at="x")
     opus = [None, OPU(3, 2 * 3 * 5, rng=rng(0)), OPU(3, 4, rng=rng(0)), None]
-    with pytest.raises(ValueError, match="an error for an OPU must be ternary"):
+    with pytest.raises(ValueError, match="every entry of an error for an OPU must be -1, 0 or 1"):
         rule(net, x, y, B=opus, project=optical)
 
 

@@ -1030,7 +1030,7 @@ def test_tdfa_with_ideal_opus_is_tdfa_with_their_matrices(make):
 def test_an_opu_needs_the_ternary_error():
     net = perceptron()
     devices, _ = opus(net)
-    with pytest.raises(ValueError, match="an error for an OPU must be ternary"):
+    with pytest.raises(ValueError, match="every entry of an error for an OPU must be -1, 0 or 1"):
         pdfa(net, *batch(net, 2), B=devices, project=optical, m=2, sigma=0.0, rng=rng())
 
 
