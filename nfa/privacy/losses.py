@@ -263,7 +263,7 @@ def compose(
       of its T - 1 products has a relative error of at most sqrt(5) units. With a guess, we also compute the second
       bound below, and use the smaller of the two bounds.
     - Sums outside the window, which a cyclic transform moves into the window. Chernoff's inequality bounds the mass of
-    these sums.
+      these sums.
     - Rounding of the masses, of their sum and of K^T. We multiply by a factor that is larger than these errors.
 
     A second bound on the rounding before the product is as follows. A transform has t stages. In each stage, a value is
