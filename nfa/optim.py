@@ -3,23 +3,17 @@
 A learning rate ``lr`` is a number or a function of the step t = 1, 2, ... (for example from `step_decay`).
 """
 
-import warnings
 from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
 
 from nfa import require
+from nfa.old_names import old_names
 
 LearningRate = float | Callable[[int], float]
 
-
-def __getattr__(name: str) -> object:
-    """The deprecated name of the type of a learning rate."""
-    if name == "StepSize":
-        warnings.warn(f"nfa.optim.{name} is deprecated: use nfa.optim.LearningRate", DeprecationWarning, stacklevel=2)
-        return LearningRate
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = old_names(__name__, StepSize="LearningRate")
 
 
 class Layered(Protocol):

@@ -5,13 +5,13 @@ this file. ``at(t)`` is a function of the step t = 1, 2, ... and of the streams,
 """
 
 import math
-import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from nfa import require
+from nfa.old_names import old_names
 
 StreamsLike = Callable[[str, int], np.random.Generator]
 
@@ -19,14 +19,7 @@ StreamsLike = Callable[[str, int], np.random.Generator]
 # The smallest rate of Poisson batches. Probabilities are multiples of 2^-53, so a smaller rate would lose digits.
 LEAST_RATE = 2.0**-30
 
-
-def __getattr__(name: str) -> object:
-    """The deprecated name of `records_per_pass`."""
-    if name == "pass_length":
-        new = "nfa.sampling.records_per_pass"
-        warnings.warn(f"nfa.sampling.{name} is deprecated: use {new}", DeprecationWarning, stacklevel=2)
-        return records_per_pass
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = old_names(__name__, pass_length="records_per_pass")
 
 
 def most_records(N: int) -> int:

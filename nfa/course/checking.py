@@ -20,6 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from nfa.old_names import old_names
+
 SECONDS = 3.0  # CPU time for one call of a student's function; a correct function takes milliseconds
 WAIT = 20.0  # seconds on the clock for a function that sleeps; less than nbgrader's limit for a cell
 LARGEST = 1e150  # limit of an entry, so that the square of an entry is also finite
@@ -28,14 +30,7 @@ RTOL = 1e-4  # relative to the largest entry: float32 passes, and no mistake is 
 
 _practice = False  # whether a student tries the checks; the values then differ from the values of grading
 
-
-def __getattr__(name: str) -> object:
-    """The deprecated name of `derivatives`."""
-    if name == "slopes":
-        new = "nfa.course.checking.derivatives"
-        warnings.warn(f"nfa.course.checking.{name} is deprecated: use {new}", DeprecationWarning, stacklevel=2)
-        return derivatives
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = old_names(__name__, slopes="derivatives")
 
 
 class Nothing:
