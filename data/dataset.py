@@ -89,7 +89,7 @@ class Dataset:
             )
         if (self.x_train.dtype.kind == "f") != (self.x_test.dtype.kind == "f"):
             raise ValueError(
-                "x_train and x_test must both hold integers or both floats, on one scale,"
+                "x_train and x_test must both hold integers or both hold floats, with one scale,"
                 f" got {self.x_train.dtype} and {self.x_test.dtype}"
             )
         for key in ARRAYS:

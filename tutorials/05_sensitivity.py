@@ -346,9 +346,9 @@ for case in audit.cases():
 # small by the same factor. Somebody who sees the release can then learn more than $\epsilon$ allows. We measure this
 # with a game. Two data sets differ in one label. The rule runs 2,000 times on each data set, with fresh noise. An
 # auditor counts how often the release is nearer to the noiseless update of the first data set than to that of the
-# second. The noise is known to be Gaussian, so these counts bound the distance of the two means in units of the
-# noise. This distance bounds $\epsilon$ from below, with 95 % confidence. (Tutorial {doc}`12_auditing` does not use
-# that the noise is Gaussian, and needs many more runs.)
+# second. The noise is known to be Gaussian, so these counts bound the distance of the two noiseless updates in standard
+# deviations of the noise. This distance bounds $\epsilon$ from below, with 95 % confidence. (Tutorial
+# {doc}`12_auditing` does not use that the noise is Gaussian, and needs many more runs.)
 
 # %%
 shown = audit.play_case(small, AuditOptions(trials=2000))

@@ -535,7 +535,7 @@ print(done.stdout or done.stderr)
 # ## A network of your own
 #
 # `--net` takes the name of a paper's network, sizes such as `784-64-10`, or a text that describes the layers. Such a
-# text has the shape of an input, a colon, and the layers. `conv8-5` has 8 channels and kernels of $5 \times 5$,
+# text consists of the shape of an input, a colon and the layers. `conv8-5` has 8 channels and kernels of $5 \times 5$,
 # padded so that images keep their size. `pool2` takes the largest of $2 \times 2$ outputs of the layer before, and
 # `avgpool2` takes their mean. `dense32` has 32 units. The last number is the number of classes. `--activation` is the
 # activation of all layers except the last. For everything else (another stride, a skip, or an activation for each

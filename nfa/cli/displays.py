@@ -98,7 +98,7 @@ def quiet_streams() -> Iterator[tuple[QuietStream, QuietStream]]:
 def leave_out_odd_displays() -> None:
     """Remove COLUMNS and LINES from the environment unless their values are possible sizes of a terminal.
 
-    MPLBACKEND is removed too, because nfa only draws into files, and Jupyter chooses the backend of its notebooks.
+    MPLBACKEND is removed too. Jupyter sets it to the backend of its notebooks, but nfa only draws into files.
     """
     os.environ.pop("MPLBACKEND", None)
     for name in ("COLUMNS", "LINES"):

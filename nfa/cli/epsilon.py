@@ -180,7 +180,7 @@ def _print(run: "CountedRun", guarantee: "Guarantee", target_epsilon: float | No
 def _check_names(
     sampling: str, adjacency: str, law: str, conversion: str | None, accountant: str | None, bound: str | None
 ):
-    """Raise ValueError for an option with an unknown name, or NoGuarantee for a name without a theorem."""
+    """Raise ValueError if the value of an option is unknown, or NoGuarantee if no theorem covers the value."""
     from nfa.mechanism import ADJACENCIES, LAWS, refuse_uncounted
     from nfa.privacy.accountant import ACCOUNTANTS
     from nfa.privacy.rdp import CONVERSIONS

@@ -87,7 +87,7 @@ class Overall(ProgressDisplay):
         self._seconds: dict[str, float] = {}  # estimated seconds of each run, by folder and name
 
     def expect(self, seconds: Mapping[str, float]) -> None:
-        """Set the runs to do. ``seconds`` maps the `run_name` of each run to its estimated seconds."""
+        """Set the runs that this command computes. ``seconds`` has the estimated seconds of each run by its `run_name`."""
         self._seconds, self._runs, self._began = dict(seconds), len(seconds), time.monotonic()
 
     def of(self, folder: Path) -> Callable[[str, int, int, Mapping[str, Any] | None], None]:

@@ -130,7 +130,7 @@ def reproduce(
     the report and the picture show these runs alone. A KEY is the heading of a column to the left of the numbers in the
     table. Other runs in the folder are kept.
 
-    Without an item, with --list, or with the name of a paper alone, the command lists the items, their scales and the
+    With --list, without an item, or with only the name of a paper, the command lists the items, their scales and the
     times of recorded runs. With --scale and the name of a paper, the command reruns all items of the paper.
 
     Several items run one after the other, the shortest first, each in its own folder. If an item fails, the command

@@ -28,7 +28,7 @@ NAMES = """id kind where verdict printed claims right use number check certifica
 
 
 def as_json(item: Item) -> dict[str, Any]:
-    """Return the fields of an item. Printed text is LaTeX, with formulas between ``$$`` and terms between ``$``.
+    """Return the fields of an item. Formulas in texts are LaTeX between ``$$`` or, in a sentence, between ``$``.
 
     ``places`` has the place of each entry of ``code`` as ``file:line``. ``lines`` has the places of the lines that
     compute the equation, in the same form.
@@ -246,7 +246,7 @@ def _show_header(console: Console, paper: Header) -> None:
 
 
 def _show_field(console: Console, label: str, text: str, style: str = "") -> None:
-    """Print a label with its text next to it, wrapped to the width. Print nothing if the text is empty."""
+    """Print a label and, next to it, a text that wraps at the console's width. Print nothing if the text is empty."""
     for i, line in enumerate(paragraphs(spelled(text))):
         console.print(hanging(Text(label if i == 0 else "", style="cyan"), Text(line, style=style), LABEL_WIDTH))
 

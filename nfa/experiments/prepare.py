@@ -470,7 +470,8 @@ def _split(settings: Settings, n: int, streams: AnyStreams) -> tuple[np.ndarray,
     if settings.train_examples is not None:
         if settings.train_examples > len(kept):
             raise ValueError(
-                f"train_examples must be at most the number of training examples, got {settings.train_examples}"
+                f"train_examples must be at most {len(kept)}, the number of examples for training, got"
+                f" {settings.train_examples}"
             )
         kept = np.sort(streams("data").choice(kept, settings.train_examples, replace=False))
     return kept, held

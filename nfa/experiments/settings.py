@@ -57,16 +57,17 @@ class Settings:
         channel of images.
     features : Public features of the inputs, on which nfa trains the network: {nfa.features.FORMS}. nfa computes
         these features once from the scaled pixels, before the first step. The features of an example do not depend on
-        other examples, so the features change no epsilon. Random layers use the laws of --init and --activation.
+        other examples, so the features change no epsilon. Random layers have the law of --init and the activation of
+        --activation.
     architecture : Network: a name from the papers, sizes (784-64-10), layers (1x28x28:conv16-5,pool2,dense64,10), or
         module:function for your own network. See `nfa.network.ARCHITECTURES` and `nfa.network.own`.
     activation : Activation of the hidden layers, for a network given as sizes or layers.
     init : Law of the first weights. The laws are in `nfa.network.INITS`.
     first_weights : Change of the first weights: "aligned" turns these weights towards the feedback B.
     loss : Loss function.
-    feedback_law : Law of the feedback, for rules with B or V: normal, uniform, spectral or orthogonal. See
-        `nfa.feedback.draw`.
-    feedback_scale : Scale of the feedback, for rules with B or V. See `nfa.feedback.draw`.
+    feedback_law : Law of the feedback matrices, for rules with such matrices: normal, uniform, spectral or orthogonal.
+        See `nfa.feedback.draw`.
+    feedback_scale : Scale of the feedback matrices, for rules with such matrices. See `nfa.feedback.draw`.
     at : Place where the feedback B e enters a layer with pooling: h (after pooling) or z (before pooling). This setting
         is for rules that take ``B``.
     opu : Simulated optical processing units (OPUs) that project the error: ideal, or KEY=VALUE such as bits=8. The keys

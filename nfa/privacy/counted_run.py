@@ -97,7 +97,7 @@ class CountedRun:
     def within(self, target_epsilon: float) -> Guarantee:
         """The guarantee with the smallest noise for which epsilon is at most a target.
 
-        Raises as `nfa.privacy.accountant.calibrate` does.
+        The errors are those of `nfa.privacy.accountant.calibrate`.
         """
         return accountant.calibrate(
             target_epsilon=target_epsilon,

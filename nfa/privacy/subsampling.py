@@ -26,7 +26,7 @@ from nfa.privacy.subsampling_sums import (
     log_sum_poisson,
 )
 
-ROUNDED_UP = 1 + 2**-48  # factor that is larger than the rounding error of one sum or function
+ROUNDED_UP = 1 + 2**-48  # rounds a bound up: 2**-48 is larger than the relative error of one sum or function
 
 
 def without_replacement(

@@ -46,8 +46,8 @@ most the number of entries of B. A derivative multiplies by at most gamma_max, w
 many numbers as a layer has entries. The bounds of `nfa.network.pooling` hold for absolute values. By the inequality of
 Cauchy and Schwarz, the bounds of `Conv2d.gains` also hold for absolute values, so they bound |t|_i. For the error of a
 softmax, p_j = E_j / sum E up to n + 1 factors, with floats E_j >= 0. The norm of this error exceeds the square root of
-2 by at most 2 n u. Different layers, and weights and biases, are different coordinates. Their squared norms add up,
-each with its own factors, as in the rule's bound.
+2 by at most 2 n u. The entries of different layers, and the weights and biases of one layer, are different coordinates.
+Their squared norms add up, each with its own factors, as in the rule's bound.
 
 In total, there are fewer than D factors. The computed norm of B is below the exact norm by at most 1 + :math:`\gamma_D`
 (`check_norm`). Also :math:`(1 + \gamma_D)^2 \le 1 + \gamma_{2D}`. In a dense layer, and for separately computed terms,

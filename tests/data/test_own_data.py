@@ -655,7 +655,7 @@ def test_a_class_of_one_example_counts_on_either_side_of_the_split(seed, tmp_pat
         ),
         (
             {"x_train": (9 * X).astype(np.uint8), "y_train": Y, "x_test": X, "y_test": Y},
-            "x_train and x_test must both hold integers or both floats, on one scale, got uint8 and float64",
+            "x_train and x_test must both hold integers or both hold floats, with one scale, got uint8 and float64",
         ),
         ({"x": X, "y": np.array(["cat", "cat ", "dog"])[Y]}, "two labels look the same, 'cat' and 'cat '"),
         ({"x": X, "y": np.array(3)}, "y must be an array, got a single value"),

@@ -134,7 +134,7 @@ def test_what_refuses_without_a_condition_is_shown(monkeypatch):
         (["a = self.b"], [25]),  # spaces do not matter, and a = b in the docstring does not count
         (["c = a ... return c"], [27, 28, 29, 30]),
         (["a = self", "return c"], [25, 30]),
-        (["require.positive"], [16]),  # `nfa eq` prints a check if it is marked
+        (["require.positive"], [16]),  # `nfa eq` prints a check of arguments only if an anchor marks it
     ],
 )
 def test_anchors(anchors, numbers):

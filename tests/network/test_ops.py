@@ -40,7 +40,8 @@ POINTS = [
 ]
 EVERY = pytest.mark.parametrize("name", list(ops.ACTIVATIONS))
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
-# The tolerance of 4 eps of the dtype allows for a few roundings. Below 1, it is absolute, because 1 - tanh^2 cancels.
+# The tolerance of 4 eps of the dtype allows for a few roundings. For values below 1, the tolerance is absolute, because
+# 1 - tanh^2 cancels.
 SLACK = {np.float32: 4 * 2.0**-23, np.float64: 4 * 2.0**-52}
 
 

@@ -202,8 +202,9 @@ def test_moments_at_many_digits(z):
 
 @pytest.mark.parametrize("z", [0.001, 0.03, 0.1, 0.25, 4.0, 50.0])
 def test_even_moments_keep_their_digits_at_every_noise(z):
-    """Even moments are precise for every noise. The tolerance is relative to the logarithm of the moment.
+    """The computed moments of even order are precise for every noise.
 
+    The tolerance is relative to the logarithm of the moment.
     One call computes all orders.
     """
     orders = [2, 4, 6, 64]

@@ -1,4 +1,7 @@
-"""Tutorials 06 and 08 say which rule is more accurate and by how much; these tests train again with their functions."""
+"""Tutorials 06 and 08 say which rule is more accurate, and by how much.
+
+These tests train the networks again with the functions of the tutorials.
+"""
 
 import runpy
 

@@ -32,7 +32,8 @@ def every_line(file):
 def test_a_sample_has_its_size_and_of_each_file_a_share():
     """A tenth of the two samples has 52 and 12 changes. With another seed, the changes are different.
 
-    Each file has a proportional number of changes, by the method of largest remainders.
+    The number of sampled changes of a file is proportional to its number of possible changes, rounded by the method
+    of largest remainders.
     """
     proposed = {"plain": every_line, "kernels": every_line}
     totals, sample = draw(1, 0.1, proposed)

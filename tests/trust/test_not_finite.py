@@ -90,7 +90,7 @@ def known(name, net, B):
 
 
 def also(name):
-    """The arguments for kernels or the signal of a rule, if the rule's name in these tests has a suffix for them."""
+    """Additional arguments of a rule, kernels or a signal, as the suffix of its name in these tests requires."""
     if not name.endswith(BY_KERNELS):
         return CARRYING.get(name, {})
     kernels = pytest.importorskip("nfa.kernels.clip", reason="numba is not installed: pip install numba")
@@ -223,8 +223,8 @@ def test_squares_of_dz_vanish_where_h_is_huge(name, dtype, monkeypatch):
 def test_positions_of_a_convolution_cancel(name, dtype, kept, monkeypatch):
     """The terms a, b and -(a + b) of three positions cancel, but not if each term has another factor.
 
-    The layer above gives these values in its backward pass. Its input is 0, so its own gradient is an ordinary
-    gradient, which the rule clips.
+    The layer above gives these values in its backward pass. The input of this upper layer is 0, so the gradient of the
+    upper layer is an ordinary gradient, which the rule clips.
     """
     if not kept:
         monkeypatch.setattr(conv2d, "_TERMS_AT_ONCE", 0)

@@ -157,7 +157,7 @@ def play_case(case: Case, settings: AuditOptions, stream: int = 1) -> GameSummar
 
 
 def audit(settings: AuditOptions) -> Report:
-    """Audit all cases. The headline is the result for the printed formula on the counterexample."""
+    """Audit all cases. The numbers of the report are those of the printed formula on the counterexample."""
     played = cases()
     with threadpool_limits(1):  # more threads would slow down the many small matrix products
         summaries = [play_case(case, settings, stream) for stream, case in enumerate(played, start=1)]

@@ -1,4 +1,6 @@
-"""The sentences of Lee & Kifer (2020) about Figures 2 to 4, tested on runs, because no accuracy is printed.
+"""The sentences of Lee & Kifer (2020) about Figures 2 to 4, tested on our runs.
+
+The paper prints no accuracies for these figures, so we test its sentences instead of its numbers.
 
 Runs with the same seed share initialisation, feedback and batches if their settings allow it. So `nfa.papers.paired`
 compares the rules seed by seed.

@@ -176,8 +176,8 @@ def test_a_random_matrix_above_the_top_layer_repels_its_bias_from_the_optimum(K,
 
     Near y_hat = (1/K ...), the bias b moves by -B J b, with the softmax's Jacobian J. The bias returns to the optimum
     if all eigenvalues are positive. We draw 20,000 standard normal B. For K = 2, the only eigenvalue on vectors of sum
-    0 is positive with probability 1/2. The share has standard deviation 0.0035. For K = 10, no matrix of 20,000 has
-    only positive eigenvalues. So the probability is below 0.0014 (confidence 1 - 1e-12).
+    0 is positive with probability 1/2. The share of such matrices has standard deviation 0.0035. For K = 10, no matrix
+    of 20,000 has only positive eigenvalues. So the probability is below 0.0014 (confidence 1 - 1e-12).
     """
     sums_0 = np.linalg.svd(np.eye(K) - 1 / K)[0][:, : K - 1]
     B = rng(0).standard_normal((20_000, K, K))

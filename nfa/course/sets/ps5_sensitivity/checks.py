@@ -209,7 +209,7 @@ LATER = {"sensitivity": farthest, "mean_moves": right_mean, "joint": lambda delt
 
 
 def clipped(v, c):
-    """The vector, scaled down to the norm c if its norm is larger, number by number."""
+    """The vector, computed number by number. If its norm is larger than c, it is scaled down to the norm c."""
     norm = math.sqrt(math.fsum(float(x) ** 2 for x in v))
     return np.array([float(x) * min(1.0, c / norm) if norm else 0.0 for x in v])
 

@@ -44,7 +44,7 @@
 # \delta z_i^L (h_i^{L-1})^\top, \; \delta z_i^L\big)$$
 #
 # This vector is not the gradient of the loss, because B stands in the place of the transposed weights [lee2020:eq5].
-# What must a bound on its effect assume about B? Part 3 answers this question.
+# What must we assume about B to bound the effect of one record on the sum? Part 3 answers this question.
 
 # %% setting
 import math

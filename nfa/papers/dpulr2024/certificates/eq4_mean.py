@@ -31,6 +31,6 @@ need(SIGMA > 0, "sigma must be positive")
 half = SIGMA / Fraction("2.50663")  # at most E(z; z > 0)
 mean = abs(ABOVE * half - BELOW * half) / SIGMA**2
 if mean <= 0:
-    raise SystemExit("not refuted: the loss has no jump, so the mean of the proxy is 0 too")
+    raise SystemExit("not refuted: the loss has no jump, so the mean of the proxy is 0, like the gradient")
 shown = Context(prec=4, rounding=ROUND_FLOOR).divide(mean.numerator, mean.denominator)
 print(f"refuted: claimed that the proxy has mean 0, like the gradient, but the size of its mean is at least {shown}")
