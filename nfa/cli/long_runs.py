@@ -87,7 +87,7 @@ class Overall(ProgressDisplay):
         self._seconds: dict[str, float] = {}  # estimated seconds of each run, by folder and name
 
     def expect(self, seconds: Mapping[str, float]) -> None:
-        """Set the runs that this command computes. ``seconds`` has the estimated seconds of each run by its `run_name`."""
+        """Set the runs that this command computes. ``seconds`` has the estimated seconds by `run_name`."""
         self._seconds, self._runs, self._began = dict(seconds), len(seconds), time.monotonic()
 
     def of(self, folder: Path) -> Callable[[str, int, int, Mapping[str, Any] | None], None]:
