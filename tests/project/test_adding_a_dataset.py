@@ -69,7 +69,7 @@ def added(tmp_path_factory):
             (home / place.name).symlink_to(place)
     content = write_files(home / NAME)
     files = "".join(f'File("{name}", "{hashlib.sha256(b).hexdigest()}"), ' for name, b in content.items())
-    replaced(copy / "data" / "registry.py", "\n)\n\n# These", f"\n{ENTRY.replace('FILES', files)})\n\n# These")
+    replaced(copy / "data" / "registry.py", "\n    ),\n)\n", f"\n    ),\n{ENTRY.replace('FILES', files)})\n")
     sources = copy / "data" / "SOURCES.md"
     sources.write_text(sources.read_text(encoding="utf-8") + PARAGRAPH, encoding="utf-8")
     checked_in(copy, "-m", "tests.data.sources")
