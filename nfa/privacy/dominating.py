@@ -63,10 +63,11 @@ def gaussian(noise_multiplier: float) -> Profile:
         density = np.exp(-t * t / 2) / math.sqrt(2 * math.pi)
         if mu < 0.5:  # t >= -1/4
             s = t[:, None] + mu / 2 * (1 + _NODES)
-            return _outward(density * (mu / 2) * (_mills_falls(s) @ _WEIGHTS), special.ndtr(-t - mu))
+            values = density * (mu / 2) * (_mills_falls(s) @ _WEIGHTS)
+            return _outward(values, values, special.ndtr(-t - mu))
         beyond = density * _mills(t + mu)  # e^epsilon Phi(-t - mu)
         values = np.where(t < 0, special.ndtr(-t) - beyond, density * _mills(np.maximum(t, 0)) - beyond)
-        return _outward(values, special.ndtr(-t - mu))
+        return _outward(values, values, special.ndtr(-t - mu))
 
     return profile
 
@@ -87,9 +88,9 @@ def laplace(noise_multiplier: float) -> Profile:
     farthest = math.sqrt(2) / noise_multiplier
 
     def profile(epsilons: np.ndarray) -> Values:
-        left = np.minimum(epsilons - farthest, 0.0)
-        above = np.where(epsilons <= farthest * (1 + ULP), np.exp(left / 2 - np.minimum(epsilons, farthest)) / 2, 0.0)
-        return _outward(-np.expm1(left / 2), above)
+        less, more = _left_to(farthest, epsilons)
+        above = np.where(epsilons <= farthest * (1 + ULP), np.exp(-more / 2 - np.minimum(epsilons, farthest)) / 2, 0.0)
+        return _outward(-np.expm1(-less / 2), -np.expm1(-more / 2), above)
 
     return profile
 
@@ -99,13 +100,21 @@ def pure(epsilon: float) -> Profile:
 
     def profile(epsilons: np.ndarray) -> Values:
         above = np.where(epsilons <= epsilon * (1 + ULP), 1 / (1 + math.exp(epsilon)), 0.0)
-        return _outward(-np.expm1(np.minimum(epsilons - epsilon, 0.0)) / (1 + math.exp(-epsilon)), above)
+        less, more = _left_to(epsilon, epsilons)
+        scale = 1 + math.exp(-epsilon)
+        return _outward(-np.expm1(-less) / scale, -np.expm1(-more) / scale, above)
 
     return profile
 
 
-def _outward(values: np.ndarray, above: np.ndarray) -> Values:
-    return values * (1 - ROUNDING), values * (1 + ROUNDING), above
+def _left_to(largest: float, epsilons: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds on max(largest - epsilon, 0). The relative rounding error of each of the two losses is at most ULP / 2."""
+    off = ULP * largest
+    return np.maximum(largest - off - epsilons, 0.0), np.maximum(largest + off - epsilons, 0.0)
+
+
+def _outward(low: np.ndarray, high: np.ndarray, above: np.ndarray) -> Values:
+    return low * (1 - ROUNDING), high * (1 + ROUNDING), above
 
 
 def in_full(profile: Profile) -> tuple[DominatingPair, ...]:
@@ -153,7 +162,7 @@ def without_replacement(profile: Profile, q: float) -> tuple[DominatingPair, ...
 
 def _amplified(profile: Profile, q: float) -> Profile:
     def amplified(epsilons: np.ndarray) -> Values:
-        near = np.minimum(epsilons, 30.0)
+        near = np.minimum(epsilons, 40.0)  # for a larger epsilon, the -1 in e^epsilon - 1 is below rounding
         low, high, above = profile(np.log1p(np.expm1(near) / q) + (epsilons - near))
         return q * low, q * high, above
 

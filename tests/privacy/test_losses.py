@@ -69,6 +69,55 @@ def test_profiles_are_within_their_rounding(seed):
                     assert low_[0] <= want <= high_[0] + 1e-300
 
 
+def laplace_at(z, eps):
+    return -mp.expm1(min(eps - mp.sqrt(2) / mp.mpf(z), 0) / 2)
+
+
+def pure_at(epsilon, eps):
+    epsilon = mp.mpf(epsilon)
+    return -mp.expm1(min(eps - epsilon, 0)) / (1 + mp.exp(-epsilon))
+
+
+def forward_at(at, eps, q):
+    return q * at(mp.log1p(mp.expm1(eps) / q))
+
+
+def backward_at(at, eps, q):
+    c = 1 - (1 - q) * mp.exp(eps)
+    return c * at(mp.log(q / c) + eps) if c > 0 else mp.mpf(0)
+
+
+@pytest.mark.parametrize("q", [1.0, 0.3, 1e-4])
+@pytest.mark.parametrize(
+    "law, exact, largest",
+    [
+        (dominating.laplace, laplace_at, lambda z: mp.sqrt(2) / mp.mpf(z)),
+        (dominating.pure, pure_at, lambda epsilon: mp.mpf(epsilon)),
+    ],
+    ids=["laplace", "pure"],
+)
+def test_profiles_are_within_their_rounding_near_the_largest_loss(law, exact, largest, q):
+    """A profile with a largest loss is within its bounds at the 41 floats around this loss.
+
+    There, the difference of two almost equal losses has few correct digits or none. We test the law and, with Poisson
+    batches, (P, Q) and (Q, P).
+    """
+    with mp.workdps(DIGITS):
+        rate = mp.mpf(q)
+        for size in 10 ** np.random.default_rng(5).uniform(-4, 1.3, 20):
+            most, at = largest(size), partial(exact, size)
+            pair = dominating.poisson(law(size), q)[0]
+            for profile, of_profile, end in (
+                (law(size), at, most),
+                (pair.forward, partial(forward_at, at, q=rate), mp.log1p(rate * mp.expm1(most))),
+                (pair.backward, partial(backward_at, at, q=rate), -mp.log1p(rate * mp.expm1(-most))),
+            ):
+                near = float(end) + np.spacing(float(end)) * np.arange(-20, 21)
+                low, high, _ = profile(near)
+                for e, least, greatest in zip(near, low, high, strict=True):
+                    assert least <= of_profile(mp.mpf(e)) <= greatest, (size, e)
+
+
 @pytest.mark.parametrize(
     "profile",
     [dominating.gaussian(0.7), dominating.laplace(1.3), dominating.pure(0.9)],
