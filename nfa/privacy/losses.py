@@ -420,7 +420,9 @@ def bounds(
     spent = list(spent)
     orders = max(len(pairs) for pairs, _ in spent)
     in_order = [[(pairs[k % len(pairs)], uses) for pairs, uses in spent] for k in range(orders)]
-    found = [_search(one, delta, gap, small) for one in in_order]
+    found: list[tuple[float, float]] = []
+    for one in in_order:
+        found.append(_search(one, delta, gap, small, others=max((low for low, _ in found), default=0.0)))
     lower, upper = max(low for low, _ in found), max(high for _, high in found)
     if upper < math.inf:
         gap, small = 2 * gap - 1, 2 * small
@@ -442,8 +444,11 @@ def _search(
     small: float,
     known: tuple[float, float] = (0.0, math.inf),
     most_cells: int = MOST_CELLS,
+    others: float = 0.0,
 ) -> tuple[float, float]:
     """`bounds` for one order of the neighbours. The second search gets the bounds of the first search as `known`.
+
+    `others` is a lower bound for another order. The search ends if this order has no larger epsilon.
 
     The second search differs from the first in three ways. The tilt is the best one for the known epsilon. Windows may
     have more cells. The grid of the upper bound begins at the smallest loss that has an effect. In the first search,
@@ -490,7 +495,7 @@ def _search(
         low, high = max(low, this_low), min(high, this_high)
         # Finer grids do not help, because rounding dominates.
         stalled = again and this_low > 0 and this_high - this_low > 0.9 * before
-        if _are_close(low, high, gap, small) or h <= finest or stalled:
+        if _are_close(low, high, gap, small) or high <= others or h <= finest or stalled:
             return low, high
         before = this_high - this_low if this_low > 0 else math.inf
         off = high / low - 1 if low > 0 and high < math.inf else 1.0
