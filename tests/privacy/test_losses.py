@@ -482,10 +482,21 @@ def test_the_second_search_brings_the_bounds_together(monkeypatch, scheme, z, q,
     lower, upper = losses.bounds(spent, delta)
     assert are_close(lower, upper)
     search = losses._search
-    monkeypatch.setattr(losses, "_search", lambda *asked: search(*asked) if len(asked) == 4 else asked[4])
+    monkeypatch.setattr(losses, "_search", lambda *a, **known: search(*a, **known) if len(a) == 4 else a[4])
     first_lower, first_upper = losses.bounds(spent, delta)
     assert not are_close(first_lower, first_upper)
     assert first_lower <= lower <= upper <= first_upper
+
+
+def test_the_bounds_are_the_larger_ones_of_both_orders():
+    """The search over the second order may end early, but only if this order cannot raise a bound."""
+    rng = np.random.default_rng(8)
+    for _ in range(12):
+        steps, q, z = int(10 ** rng.uniform(0, 4)), 10 ** rng.uniform(-3, 0), 10 ** rng.uniform(-0.3, 1)
+        pairs = dominating.poisson(dominating.gaussian(z), q)
+        each = [losses.bounds([((pair,), steps)], 1e-6) for pair in pairs]
+        for both in (pairs, pairs[::-1]):
+            assert losses.bounds([(both, steps)], 1e-6) == tuple(map(max, zip(*each, strict=True)))
 
 
 @pytest.mark.parametrize("scheme", RANDOM)
