@@ -280,11 +280,16 @@ def table(rows: Rows) -> Rows:
 
 
 def notes(rows: Rows) -> list[str]:
-    """The rows with fewer searches than other rows, and their numbers of searches."""
+    """The number of searches of the rows, and the rows with fewer searches than other rows."""
     most = max((len(means_of(row)) for row in rows), default=0)
-    fewer = [f"{row['data']}, {row['rule']}, epsilon {row['epsilon']}: {row['searches']}" for row in rows]
-    fewer = [text for text, row in zip(fewer, rows, strict=True) if len(means_of(row)) < most]
-    return [f"Rows with fewer searches than {most}: {'; '.join(fewer)}.", ""] if fewer else []
+    fewer = [
+        f"{len(means_of(row))} for {row['data']}, {row['rule']}, epsilon {row['epsilon']}"
+        for row in rows
+        if len(means_of(row)) < most
+    ]
+    counts = f"Searches in each row: {most}{', but only ' if fewer else ''}{'; '.join(fewer)}."
+    alone = any(len(means_of(row)) == 1 for row in rows)
+    return [counts + " With one search, there is no interval." * alone, ""] if rows else []
 
 
 def accountants(runs: Trained) -> list[str]:

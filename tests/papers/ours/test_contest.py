@@ -254,6 +254,18 @@ def test_the_intervals_are_over_searches_and_the_differences_are_paired():
 
 
 @pytest.mark.verifies("ours:contest")
+def test_the_report_has_the_number_of_searches_of_each_row():
+    two, one = row("DP-SGD", {1: 85.0, 2: 86.0}), row("joint DFA", {1: 84.0})
+    (text, _) = contest.notes([two, two])
+    assert "row: 2." in text
+    assert "interval" not in text
+    (text, _) = contest.notes([two, one])
+    assert "2, but only 1 for mnist, joint DFA, epsilon 3." in text
+    assert "no interval" in text
+    assert contest.notes([]) == []
+
+
+@pytest.mark.verifies("ours:contest")
 def test_a_searchs_mean_is_that_of_its_seeds():
     timing = {"cpu_seconds_per_step": 0.1, "step_bytes": 2e7}
     seeds = {111: 0.8, 112: 0.9, 211: 0.7}
