@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from nfa import ledger
 from nfa.experiments import records as of_files
 from nfa.experiments.experiment import TableCell
 from nfa.experiments.reproduce import reproduce
@@ -209,6 +210,28 @@ def test_the_committed_records_are_of_these_runs_and_those_of_a_search_have_no_t
         assert record["privacy"]["guarantee"]["epsilon"] <= float(every[name].key["epsilon"])
         if not contest.is_winner(every[name]):
             assert (record["test_accuracy"], record["data"]["test"]) == (None, 0)
+
+
+@pytest.mark.verifies("ours:contest", "ours:search")
+def test_the_told_accuracies_are_those_of_the_committed_records():
+    """The ledger has the winners' mean accuracies, and results/README.md has two differences to other rules."""
+    folder = ROOT / "results" / "ours-contest-paper"
+    kept = {record["cell"]: record for record in of_files.in_folder(folder)}
+    held_out, tested = {}, {}
+    for search in next(contest.blocks("paper")):
+        won, name = search.won(kept), CONTEST.rules[search.rule]["name"]
+        place = 1 + search.ranked(kept).index(won)
+        names = [search.name(f"trial{won}", 1), *(search.name(f"best{place}", seed) for seed in search.further)]
+        held_out[name] = np.mean([kept[one]["history"][-1]["validation_accuracy"] for one in names])
+        tested[name] = np.mean([kept[cell.name]["test_accuracy"] for cell in search.winner(SEEDS)])
+    for id, means in (("ours:search", held_out), ("ours:contest", tested)):
+        told = ledger.find(id).number.replace("\n", " ")
+        assert [name for name, mean in means.items() if f"{100 * mean:.2f} for {name}" not in told] == []
+    (line,) = [x for x in (ROOT / "results" / "README.md").read_text("utf-8").splitlines() if f"`{folder.name}`" in x]
+    behind = tested["frozen random layers"] - tested["joint DFA"]
+    ahead = tested["scattering"] - tested["DP-SGD"]
+    assert f"{100 * behind:.1f} points less accurate than random hidden layers" in line
+    assert f"{100 * ahead:.1f} points more accurate than DP-SGD" in line
 
 
 def test_a_part_of_a_search_and_fewer_epochs_are_refused(short, tmp_path):
