@@ -258,6 +258,14 @@ def test_where_total_variation_alone_says_zero():
     assert spend(m, delta=2e-6, orders=[1.5, 2], conversion="canonne2020").epsilon > 1
 
 
+def test_a_large_delta_below_the_total_variation_is_not_zero():
+    """At delta = 0.9 and z = 0.2, the total variation is 0.988, so the exact epsilon is positive."""
+    exact = epsilon_gaussian(noise_multiplier=0.2, delta=0.9)
+    g = spend(release("none", "add-remove", "gaussian", 0.2), delta=0.9)
+    assert 0 < exact <= g.epsilon
+    assert g.conversion != "bretagnolle1979"
+
+
 def test_a_curve_that_underflows_is_not_zero():
     """A curve that underflows does not give epsilon 0: for z = 1e200, the total variation 4e-201 exceeds 1e-300."""
     m = release("none", "replace-one", "gaussian", 1e200)
