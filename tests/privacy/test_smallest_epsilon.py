@@ -140,6 +140,9 @@ def test_few_steps_of_laplace_noise_are_pure():
     assert np.abs(np.log((0.999 * without + 1e-3 * shifted) / without)).max() == pytest.approx(g.epsilon, rel=1e-12)
     assert spend(m, 3, delta=1e-12).epsilon == pytest.approx(3 * g.epsilon, rel=1e-12)
     assert spend(m, delta=1e-12, conversion="mironov2017").epsilon > 0.1
+    named = spend(m, delta=1e-12, orders=[2, 3])  # named orders leave out pure composition, which has no order
+    assert named.epsilon > 0.1
+    assert named.order in (2, 3)
     assert spend(m, delta=1e-12, bound="zhuwang2019:thm5").epsilon > 0.08
     assert spend(m, delta=1e-12, bound="berthier2019:prop2.1").epsilon == pytest.approx(1.0, rel=1e-12)
 
