@@ -219,8 +219,8 @@ def load_to_predict(name: str | os.PathLike[str], data_dir: str | os.PathLike[st
     Parameters
     ----------
     name : the path of a `.csv` file as for `load`, with or without the column ``label``. It may also be the path of an
-        `.npz` file with x or x_test, with or without labels, or the name of a data set for `load`, whose test set has
-        the examples
+        `.npz` file with x or x_test, with or without labels. Finally, it may be the name of a data set for `load`. The
+        examples are then the test set of this data set
     data_dir : as for `load`
 
     Returns
@@ -277,7 +277,7 @@ LAYOUTS = {"idx": _idx, "cifar": _cifar, "npz": _embedded}
 
 
 def _vectors(name: str, data_dir: str | os.PathLike[str] | None) -> Dataset:
-    """The data set `epsilon` or its stand-in. The name and the note of the result tell which of the two it is."""
+    """The data set `epsilon` or its stand-in. The name and the note of the result state which data set was loaded."""
     if name == "epsilon-or-stand-in":
         name = "epsilon" if find_epsilon(data_dir) else "epsilon-stand-in"
     if name == "epsilon":

@@ -121,8 +121,8 @@ def read_test_set(path: Path, arrays: dict[str, np.ndarray], columns: tuple[str,
     Raises
     ------
     ValueError : as `read_to_predict`, or if there are no labels. ValueError also if the columns of a table or their
-        order differ from the training data, or if y_train has integers and a label is not an integer. The message shows
-        only the test set
+        order differ from the training data, or if y_train has integers and a label is not an integer. The message
+        contains no value of the training data
     OSError : if the file cannot be read
     """
     found = read_to_predict(path)
@@ -351,8 +351,9 @@ def read_csv(path: Path, classes: tuple[str, ...] | None = None, *, optional: bo
 
     Raises
     ------
-    ValueError : if the file is not such a table. One sentence names the file, the line and the column. If labels may
-        become integers, ValueError also for a column that numbers the rows, and for a missing label among numbers
+    ValueError : if the file is not such a table. The message is one sentence with the file, the line and the column. If
+        labels may become integers, ValueError also for a column that numbers the rows, and for a missing label among
+        numbers
     OSError : if the file cannot be read
     """
     if path.stat().st_size > LARGEST:
@@ -462,8 +463,8 @@ def _refuse_row_numbers(x: np.ndarray, columns: tuple[str, ...]) -> None:
     """Raise ValueError for a feature that numbers the rows or identifies them.
 
     Such a feature is 0, 1, 2, ... or 1, 2, 3, ... If the name of a feature matches `ROW_NAME`, the function refuses two
-    more cases. The numbers may start again from the first one, or all values may be different whole numbers. A table
-    with one feature or few rows is not checked.
+    more cases. In the first case, the numbers start again from the first number. In the second case, all values are
+    different whole numbers. A table with one feature or few rows is not checked.
     """
     n, d = x.shape
     if n < FEW or d < 2:
@@ -545,7 +546,10 @@ def _take(
 
 
 def _swallowed(row: list[str], at: int) -> bool:
-    """Whether a row, read without quotes, is several rows, because a quote of its label is closed too late."""
+    """Whether a row becomes several rows if it is read without quotes.
+
+    If so, the quote of its label is closed too late.
+    """
     lines = [*csv.reader(",".join(row).splitlines())]
     features = [line[:at] + line[at + 1 :] for line in lines]
     return all(

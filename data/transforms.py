@@ -227,7 +227,7 @@ def split_validation(n: int, fraction: float, rng: np.random.Generator) -> tuple
 
 
 def held_out(n: int, fraction: float) -> int:
-    """The number of examples, of n, that `split_validation` holds out. Raises the errors of `split_validation`.
+    """The number of examples that `split_validation` holds out of n examples. Raises the errors of `split_validation`.
 
     Examples
     --------

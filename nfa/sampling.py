@@ -26,8 +26,8 @@ def most_records(N: int) -> int:
     """The largest number of training records in a secure run: max(2^20, 2 N), for the public number N.
 
     Neighbours under add-remove have n and n + 1 records, so the number of training records is not public. But an upper
-    bound on this number must be public. Rounding bounds that depend on the number of terms of a sum are proved for sums
-    of at most so many terms.
+    bound on this number must be public. Some rounding bounds depend on the number of terms of a sum. We prove these
+    bounds for sums with at most the number of terms that this function returns.
 
     Examples
     --------
@@ -130,7 +130,7 @@ class Sampler:
 
     @classmethod
     def steps_of_epoch(cls, batch: int, n: int, **options: Any) -> int:
-        """The steps of an epoch of n records with this batch size, as `of_run` passes them to a sampler.
+        """The number of steps in an epoch of n records. The batch size and the options are the arguments of `of_run`.
 
         A run, the noise for a target epsilon and ``nfa epsilon`` all use this function to compute steps from epochs.
         """
@@ -376,8 +376,8 @@ class PoissonRejection(Poisson):
 
     Notes
     -----
-    No theorem on Poisson batches covers this scheme (see dpulr2024:thm1). We take q and N_B as two numbers, as in the
-    text, although line 195 prints q = N_B / n.
+    No theorem on Poisson batches covers this scheme (see dpulr2024:thm1). We treat q and N_B as two independent
+    settings, as in the text of the paper, although line 195 prints q = N_B / n.
     """
 
     scheme = "poisson-rejection"
@@ -441,7 +441,8 @@ class PoissonRejection(Poisson):
 
 
 def records_per_pass(tau: float, n: int) -> int:
-    """floor(tau n), the number of records in a partial pass. If rounding makes tau n just less than k, the result is k.
+    """floor(tau n), the number of records in a partial pass. If tau n is a whole number k, but rounding makes it
+    slightly smaller, the result is still k.
 
     Source: [berthier2019:alg1.5]
 

@@ -212,7 +212,10 @@ def _list(json: bool) -> None:
 
 
 def _check_picture(path: Path, target: "Target") -> None:
-    """Raise ValueError if the audit cannot draw this file, and OSError if nfa cannot write to its folder."""
+    """Raise ValueError if the audit cannot draw a picture into this file.
+
+    Raise OSError if nfa cannot write to the folder of the file.
+    """
     from nfa.experiments.plots import FORMATS
 
     if path.suffix.removeprefix(".").lower() not in FORMATS or path.is_dir():

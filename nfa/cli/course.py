@@ -192,7 +192,8 @@ def stub(
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Write the functions of nfa that compute the formulas of these statements, without the bodies of the functions.
+    """Write the heads and docstrings of the functions of nfa that compute the formulas of the given statements, without
+    the bodies.
 
     Fill in the bodies. Then check the functions with `nfa course check FILE`. In a clone of the repository, `pytest
     --stub=FILE` runs all tests of these statements.
@@ -271,7 +272,7 @@ def check(
     ],
     json: AsJson = False,
 ) -> None:
-    """Check the functions that you filled in, and print what is wrong and which mistake may have caused it.
+    """Check the functions that you filled in, and print each failure with its possible cause.
 
     For the notebook of a problem set, the command runs all checks of the set and prints the sentences that grading
     would print. These checks use other values than the grading. nfa saves no score.

@@ -14,8 +14,8 @@ READER_GONE = {errno.EPIPE, errno.EBADF, errno.ECONNRESET}
 class QuietStream:
     """A stream that drops its output after a failed write, instead of raising an error.
 
-    After the failed write, the descriptor of the stream leads to the null device. Otherwise, Python would raise an
-    error when it flushes the stream at exit.
+    After the failed write, the descriptor of the stream is connected to the null device. Otherwise, Python would raise
+    an error when it flushes the stream at exit.
 
     Parameters
     ----------
@@ -98,7 +98,8 @@ def quiet_streams() -> Iterator[tuple[QuietStream, QuietStream]]:
 def leave_out_odd_displays() -> None:
     """Remove COLUMNS and LINES from the environment unless their values are possible sizes of a terminal.
 
-    MPLBACKEND is removed too. Jupyter sets it to the backend of its notebooks, but nfa only draws into files.
+    The function also removes MPLBACKEND. Jupyter sets MPLBACKEND to the backend of notebooks, but nfa only draws into
+    files.
     """
     os.environ.pop("MPLBACKEND", None)
     for name in ("COLUMNS", "LINES"):

@@ -343,5 +343,8 @@ def _steps_in_words(run: "CountedRun", g: "Guarantee") -> str:
 
 
 def _whole(x: float) -> str:
-    """Return a number as text: with at most ten digits if these digits give exactly this number, otherwise with all."""
+    """Return a number as text.
+
+    The text has at most ten digits if these digits represent the number exactly. Otherwise, the text has all digits.
+    """
     return short if float(short := f"{x:.10g}") == x else repr(x)

@@ -1,4 +1,4 @@
-"""The picture of `nfa epsilon --plot`: delta over epsilon of one run, with a curve for each accountant."""
+"""The picture of `nfa epsilon --plot`: delta as a function of epsilon for one run, with a curve for each accountant."""
 
 import math
 from dataclasses import replace
@@ -26,7 +26,8 @@ def check_picture(path: Path) -> None:
 
 
 def draw(path: Path, run: CountedRun, g: Guarantee) -> None:
-    """Draw delta over epsilon, with a curve for each accountant, a lower bound on epsilon, and the Gaussian limit.
+    """Draw delta as a function of epsilon: a curve for each accountant, a lower bound on epsilon, and the Gaussian
+    limit.
 
     Parameters
     ----------

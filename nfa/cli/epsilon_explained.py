@@ -17,7 +17,7 @@ BAR = 22  # columns
 
 
 def show(console: Console, run: CountedRun, g: Guarantee, told: dict[str, Any]) -> None:
-    """Print an explanation of `nfa.privacy.counted_run.CountedRun.explain` in six sections."""
+    """Print the explanation that `nfa.privacy.counted_run.CountedRun.explain` returns, in six sections."""
     r = run.in_renyi_orders(g)
     _section(console, "What is guaranteed")
     field(console, "adjacency", told["adjacency"])

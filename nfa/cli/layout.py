@@ -75,7 +75,7 @@ class _Trimmed:
 
 
 class _Hanging:
-    """A label of a fixed width with a text next to it. A label above this width has a line of its own."""
+    """A label of a fixed width with a text next to it. A label that is wider than this width has a line of its own."""
 
     def __init__(self, label: str | Text, text: str | Text, width: int) -> None:
         self._label, self._text, self._width = prose(label), prose(text), width
@@ -168,7 +168,11 @@ def _apart(columns: list[Column], room: int) -> tuple[list[Column], list[Column]
 
 
 def _groups(columns: list[Column], room: int) -> Iterator[list[Column]]:
-    """Return groups of columns that fit. Each group begins with the fewest first columns that distinguish all rows."""
+    """Return groups of columns that fit into the width.
+
+    Each group begins with the first n columns, where n is the smallest number for which these columns distinguish all
+    rows.
+    """
     rows = list(zip(*map(_cells, columns), strict=True))
     n = next((n for n in range(1, len(columns)) if len({row[:n] for row in rows}) == len(rows)), 1)
     group = columns[:n]
@@ -228,7 +232,7 @@ def plain_table(*columns: Column | str) -> Table:
 
 
 def hanging(label: str | Text, text: str | Text, width: int) -> RenderableType:
-    """Return a label of a fixed width with a text next to it that wraps."""
+    """Return a label of a fixed width with a text next to the label. The text wraps inside its own column."""
     return _Hanging(label, text, width)
 
 

@@ -154,7 +154,7 @@ def reproduce(
     how : scale, seeds, jobs, backend, scheduler, resume, data_dir, kernels, epochs and format for
         `nfa.experiments.reproduce.reproduce`
     wanted : runs to make, as in `nfa.papers.run_selection.only`; an item without such a run is skipped
-    out : folder for the folders of the items; ``runs`` if None
+    out : folder that contains the folder of each item. None means the folder ``runs``
     dry_run : print an estimate of time and memory, and write nothing
 
     Raises

@@ -20,7 +20,7 @@ WORD = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s,:\[\]{}"]+')
 
 
 def one(text: str) -> int | float:
-    """Return the number that a text stands for, as an int if the text has only digits.
+    """Return the number that a text represents: an int if `int` accepts the text, and otherwise a float.
 
     Raises ValueError for any other text.
 
@@ -82,7 +82,7 @@ def _in_json(word: re.Match) -> str:
 
 
 def assignments(texts: Sequence[str], option: str = "--set") -> dict[str, Any]:
-    """Return the settings in the KEY=VALUE texts of an option. `value` reads each value.
+    """Return the settings in the KEY=VALUE texts of an option. The function `value` converts each VALUE.
 
     Raises
     ------

@@ -338,7 +338,10 @@ def _compared(points: float) -> str:
 
 
 def show_result(console: Console, experiment: Any, result: Result) -> None:
-    """Print the rows as a table, the notes on the rows (each shared reason once), and the files."""
+    """Print the rows as a table, the notes on the rows, and the files.
+
+    If several rows have the same reason, print this reason once.
+    """
     computed = isinstance(experiment, Analytic)
     rows = experiment.shown(result.rows)
     console.print(Text(experiment.title, style="bold"))
@@ -372,7 +375,10 @@ def show_result(console: Console, experiment: Any, result: Result) -> None:
 
 
 def print_rows(console: Console, rows: list[dict[str, Any]], digits: int) -> str:
-    """Print the rows as a table and, below the table, a sentence that holds for every row. Return it, or ""."""
+    """Print the rows as a table and, below the table, the sentence that holds for every row.
+
+    Return this sentence, or "" if there is none.
+    """
     from nfa.experiments.report import lines_of
 
     (heads, *lines), numbers, below = lines_of(rows, digits)

@@ -28,7 +28,8 @@ NAMES = """id kind where verdict printed claims right use number check certifica
 
 
 def as_json(item: Item) -> dict[str, Any]:
-    """Return the fields of an item. Formulas in texts are LaTeX between ``$$`` or, in a sentence, between ``$``.
+    """Return the fields of an item. Formulas in texts are LaTeX, between ``$$`` or, in a sentence, between ``$``. The
+    field ``printed`` is LaTeX without dollars.
 
     ``places`` has the place of each entry of ``code`` as ``file:line``. ``lines`` has the places of the lines that
     compute the equation, in the same form.
@@ -182,7 +183,10 @@ def _show_computed(console: Console, item: Item, whole: bool) -> None:
 
 
 def _show_code(console: Console, item: Item, entry: str, whole: bool) -> None:
-    """Print the source of an entry. A comment marks the lines that compute the equation, so a copy is valid code."""
+    """Print the source of an entry.
+
+    A comment marks the lines that compute the equation, so the printed text is still valid Python.
+    """
     lines, checked = lines_of(entry, item.anchors_of(entry), whole=whole)
     file, number, _ = source_of(entry)
     place = f"{file}:{number}  {entry.partition(':')[2]}"
@@ -205,7 +209,7 @@ def _show_code(console: Console, item: Item, entry: str, whole: bool) -> None:
 
 
 def show_tally(console: Console, name: str | None, items: Iterable[Item], found: Iterable[Item]) -> None:
-    """Print how many of these statements are findings, hold, are not executable, or are not judged yet."""
+    """Print how many of these statements are findings, and how many hold, are not executable or are not judged yet."""
     of = Counter("finding" if item in found else item.verdict for item in items)
     counted = [f"findings: {of['finding']}", f"holds: {of['holds']}"]
     counted += [f"{verdict}: {of[verdict]}" for verdict in ("not-executable", "pending") if of[verdict]]

@@ -48,7 +48,8 @@ OK, FAILED, USAGE, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 
 
 class Listing(typer.core.TyperCommand):
-    """A command that replaces references such as ``{nfa.sampling.SCHEMES}`` in its help by names from the module.
+    """A command with references such as ``{nfa.sampling.SCHEMES}`` in its help. The printed help has the names from the
+    module in place of the reference.
 
     nfa imports the module only to print the help, so that the command starts quickly.
     """
@@ -119,7 +120,7 @@ def tell(message: str) -> None:
 
 
 def in_new_words(rule: str, own: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of a rule with new values for old ones. Print a line for each old value."""
+    """Return the settings of a rule, with each old value replaced by its new value. Print a line for each old value."""
     from nfa.rules.spec import new_values
 
     new = new_values(rule, own)

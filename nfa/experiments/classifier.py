@@ -69,10 +69,10 @@ class Classifier:
     records : int, the public number of training examples. You must give this number if the fit computes epsilon under
         add-remove
     architecture : None for one hidden layer of 100 units
-    batch : None for 32, or for all examples if there are fewer
+    batch : None for 32, or for all examples if there are fewer than 32
     sampling : None for poisson if the fit computes epsilon or is secure, and otherwise for epoch-partition
     adjacency : None for add-remove if the fit computes epsilon or is secure
-    pixels : None for standard. A fit that computes epsilon or is secure may not use the mean of the data. In such a
+    pixels : None for standard. A fit that computes epsilon or is secure must not use the mean of the data. In such a
         fit, None means unit for uint8 and as-is for other numbers
     epochs : 100 by default
     dtype : float64 by default
@@ -123,7 +123,8 @@ class Classifier:
     def __getstate__(self) -> dict[str, Any]:
         """The state for a copy or a pickle.
 
-        It contains only the weights of the network, because compiled kernels cannot be pickled.
+        Of the network, the state contains only the arrays and their description, because compiled kernels cannot be
+        pickled.
         """
         state = dict(vars(self))
         if (trained := state.get("trained_")) is not None:
@@ -170,8 +171,8 @@ class Classifier:
 
         Notes
         -----
-        Guarantee: no file is written, except the file of the user's key for a secure run, if there is no key yet. With
-        equal data and parameters, the weights equal those of `nfa train`.
+        Guarantee: the method writes no file, with one exception. A secure run writes the file of the user's key if the
+        user has no key yet. With equal data and parameters, the weights equal those of `nfa train`.
         """
         names = _feature_names(x)
         examples, labels = _examples(x), _labels(y)

@@ -75,8 +75,9 @@ class Settings:
         the OPUs replace the matrices B. OPUs use ``feedback_scale`` and need the "normal" law. {} means ideal OPUs, and
         None means matrices.
     stored : Store the feedback matrices or, with --no-stored, compute the matrices again at each use. This setting is
-        for rules that take ``B`` and ``project``, with the "normal" law. For one seed, computed matrices have other
-        values than stored matrices. The medium of an OPU has its own parameter ``stored``.
+        for rules that take ``B`` and ``project``, with the "normal" law. With the same seed, computed matrices have
+        other values than stored matrices. For the random matrix inside an OPU (its medium), use the parameter
+        ``stored`` of the setting ``opu`` instead, for example --opu stored=false.
     align_every : Number of steps between two comparisons of the direction with the gradient. The steps with a
         comparison are the multiples of this number.
     sampling : Sampling scheme of the batches: {nfa.sampling.SAMPLERS}.
@@ -91,10 +92,10 @@ class Settings:
     lr_factor : Factor that multiplies the learning rate every --lr-every epochs.
     momentum : Momentum of the optimizer sgd.
     adam_eps : Constant added to the square root in Adam's denominator.
-    average : Share of the steps, at the end of the run, over which nfa averages the weights. nfa evaluates, saves and
-        predicts with one mean: the mean over these steps of the weights after each step. The training continues from
-        the last weights. The guarantee covers the weights after every step, so averaging these weights does not change
-        epsilon.
+    average : Share of the steps, at the end of the run, over which nfa averages the weights. nfa takes the weights
+        after each of these steps and computes their mean. nfa evaluates and saves this mean, and predicts with this
+        mean. The training continues from the last weights. The guarantee covers the weights after every step, so
+        averaging these weights does not change epsilon.
     adjacency : Difference between neighbouring data sets in the guarantee: {nfa.mechanism.ADJACENCIES}. With an
         adjacency, nfa computes epsilon and writes it into the record of the run. With None, nfa computes no epsilon.
     delta : Delta of the (epsilon, delta) guarantee, between 0 and 1.
@@ -111,10 +112,10 @@ class Settings:
     seed : Seed of all random numbers. Runs of different rules with the same seed have the same first weights,
         feedback and batches.
     secure : Draw batches and noise with a key from the operating system instead of a seed. The key is not stored. The
-        page tutorials/threat_model.md explains the guarantee of a secure run. The function `nfa.noise.secure` explains
-        how nfa draws. The record of the run has a digest of the data under the user's key (`nfa.data.keyed_digest`).
-        Leave the seed at its default, because a secure run has no seed. nfa computes the same bits for an example in
-        every batch (`nfa.kernels.rows`).
+        page tutorials/threat_model.md explains the guarantee of a secure run. The docstring of the function
+        `nfa.noise.secure` explains how nfa draws the batches and the noise. The record of the run has a digest of the
+        data under the user's key (`nfa.data.keyed_digest`). Leave the seed at its default, because a secure run has no
+        seed. The results that nfa computes for an example are bitwise identical in every batch (`nfa.kernels.rows`).
     dtype : Format of the numbers in the run: float32 or float64. A secure run needs float64. The sensitivity of a
         secure run includes the effect of rounding (`nfa.sensitivity.rounding`).
     threads : Number of threads that share the examples of a step. The results are bitwise identical for any number of

@@ -150,7 +150,7 @@ class Net:
             )
 
     def reads(self, l: int) -> list[int]:
-        """The indices j for which layer l reads h[j]. They are l - 1 and, with a skip {l: j}, also j."""
+        """The indices k for which layer l reads h[k]. They are l - 1 and, with a skip {l: j}, also j."""
         return [l - 1, self.skip[l]] if l in self.skip else [l - 1]
 
     def input(self, l: int, h: list) -> np.ndarray:
@@ -175,7 +175,8 @@ class Net:
         return h
 
     def pull(self, l: int, z: list, v: np.ndarray, at: str = "h") -> np.ndarray:
-        """Carry v back to z[l] for l < L: through the pooling if v belongs to h[l], and then times phi'_l(z[l]).
+        """Carry v back to z[l], for l < L. If v belongs to h[l], v first goes back through the pooling. Then v is
+        multiplied by phi'_l(z[l]).
 
         Parameters
         ----------
@@ -248,8 +249,8 @@ def forward(
 
     Raises
     ------
-    ValueError : if x contains no floats or does not have the network's input shape, or unless exactly one of x and
-        start is given
+    ValueError : if x contains no floats or does not have the network's input shape, or if x and start are both given or
+        both missing
 
     Examples
     --------

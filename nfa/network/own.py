@@ -30,7 +30,7 @@ WRITTEN = {"conv": "16-5", "pool": "2", "avgpool": "2", "dense": "64"}
 def from_outside(name: str) -> bool:
     """Whether a name is "module:function". nfa has not checked such a network or rule.
 
-    A module's name cannot begin with a digit, but the text of a network does.
+    A module's name cannot begin with a digit, but the text of a network always begins with a digit.
     """
     return ":" in name and not name[0].isdigit()
 
@@ -65,7 +65,8 @@ def imported(name: str, what: str) -> tuple[ModuleType, Callable]:
 
 
 def file_digest(name: str, what: str) -> str | None:
-    """The sha256 of the file of a user's own rule or network. Runs with different files are different runs.
+    """The sha256 of the file of a user's own rule or network. The digest is in the record of the run, so a run cannot
+    continue with a changed file.
 
     The result is None for a rule or network of nfa, or if there is no file. The digest does not depend on modules that
     the file imports.
@@ -113,11 +114,11 @@ def from_text(text: str, phi: Activation, **settings: Any) -> Net:
 
     Parameters
     ----------
-    text : the input as units, ``784``, or as channels x rows x columns, ``1x28x28``. Then the layers, separated by
-        commas. ``conv16-5`` is a convolution of 16 channels with kernels of 5 x 5. Its stride is 1, and it is padded so
-        that images keep their size. ``pool2`` takes the largest of 2 x 2 outputs of the previous layer, and
-        ``avgpool2`` takes their mean. ``dense64`` is a fully connected layer of 64 units. The last layer is ``10`` or
-        ``dense10``. Blanks around the layers are ignored
+    text : the input as units, ``784``, or as channels x rows x columns, ``1x28x28``. A colon and the layers follow,
+        with commas between the layers. ``conv16-5`` is a convolution of 16 channels with kernels of 5 x 5. Its stride
+        is 1, and it is padded so that images keep their size. ``pool2`` takes the largest of 2 x 2 outputs of the
+        previous layer, and ``avgpool2`` takes their mean. ``dense64`` is a fully connected layer of 64 units. The last
+        layer is ``10`` or ``dense10``. Blanks around the layers are ignored
     phi : activation of every layer except the last
     settings : the arguments loss, init, rng and dtype of `Net`
 

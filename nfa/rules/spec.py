@@ -126,15 +126,18 @@ class RuleSpec:
 
     @property
     def states(self) -> bool:
-        """Whether the rule's mechanism can state a guarantee. One that always raises is annotated ``-> NoReturn``."""
+        """Whether the rule's mechanism can state a guarantee.
+
+        A mechanism that always raises NoGuarantee is annotated ``-> NoReturn``.
+        """
         return self.mechanism is not None and self.returns not in (NoReturn, "NoReturn")
 
     def refuse_insecure(self) -> None:
         """Raise NoGuarantee or ValueError if the rule's declarations show that a secure run cannot use the rule.
 
-        A secure run adds its exact noise only to a sum over examples, and the effect of rounding is proved only for
-        such sums of rules of nfa. For a rule from outside, the effect of rounding is not included. But the rule must
-        also take its noise from the run.
+        A secure run adds its exact noise only to a sum over examples. Our bound on the effect of rounding is proved
+        only for such sums in rules of nfa. For a rule from outside, the guarantee does not include the effect of
+        rounding. Such a rule must also take its noise from the run.
         """
         if self.refusal and not self.from_outside:
             raise NoGuarantee(self.refusal.id, self.refusal.why)
