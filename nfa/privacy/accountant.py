@@ -82,8 +82,8 @@ class Guarantee:
     noise_multiplier : float, noise std / sensitivity under the adjacency; None if this quotient differs between steps
         or does not exist
     orders, rdp : (k,) arrays, the Renyi curve of all steps together, nats
-    at_least : float, only for "pld": the smallest epsilon that a more exact computation with the same dominating pairs
-        could give; otherwise None
+    at_least : float, the smallest epsilon that a more exact computation with the same dominating pairs could give; None
+        if privacy losses were not computed or do not bound this epsilon from below
     """
 
     epsilon: float
@@ -156,7 +156,7 @@ def epsilon(
     Returns
     -------
     guarantee : Guarantee. If no accountant is chosen, `at_least` is None in three cases: only `renyi` gives an epsilon,
-        the epsilon of `renyi` is at most 1e-4, or it is smaller than the epsilon of `privacy_losses`
+        the epsilon of `renyi` is at most 1e-4, or it is smaller than the lower bound of `privacy_losses`
 
     Raises
     ------

@@ -136,6 +136,39 @@ def test_the_derivative_of_a_profile_is_that_of_its_values(profile):
             assert (low - high) / (2 * t) == pytest.approx(one(np.array([e]))[2][0], rel=1e-4, abs=1e-4)
 
 
+@pytest.mark.parametrize("law", ["gaussian", "laplace"])
+@pytest.mark.parametrize(
+    "z, q", [(1389.198, 0.2125475), (0.0606, 2.756e-4), (0.8, 0.05), (300.0, 0.9), (3000.0, 1e-3), (20.0, 0.5)]
+)
+def test_grids_dominate_and_are_dominated_at_60_digits(law, z, q):
+    """With the rounding of their floats, `split` is above the profile and `merge` is below it, at exact grid points.
+
+    The masses are floats, so we compute the profile of each loss at 60 digits. We test Poisson batches in both orders.
+    """
+    at = partial(*{"gaussian": (lambda z, eps: hockey_stick(eps, z), z), "laplace": (laplace_at, z)}[law])
+    profile = {"gaussian": dominating.gaussian, "laplace": dominating.laplace}[law](z)
+    forward, backward = partial(forward_at, at, q=mp.mpf(q)), partial(backward_at, at, q=mp.mpf(q))
+    for pair, right, left in zip(dominating.poisson(profile, q), (forward, backward), (backward, forward), strict=True):
+        ends = losses._end(losses._below(pair.backward), 1e-12), losses._end(pair.forward, 1e-12)
+        h = sum(ends) / 150
+        start = losses.first_corner(pair, h, *ends)
+        cells = max(math.floor((ends[1] - start) / h), math.floor(-start / h) + 2)
+        for grid, side in (
+            (losses.split(pair, start - h, h, cells + 2), 1),
+            (losses.merge(pair, start, h, cells), -1),
+        ):
+            with mp.workdps(DIGITS):
+                step = mp.exp(-mp.mpf(grid.interval))
+                found, total = mp.mpf(grid.infinite), mp.mpf(grid.infinite)  # delta at a point, P(L > the point)
+                for k in range(len(grid.masses) - 1, -1, -1):
+                    eps = mp.mpf(grid.start) + k * mp.mpf(grid.interval)
+                    exact = right(eps) if eps >= 0 else 1 - mp.exp(eps) + mp.exp(eps) * left(-eps)
+                    assert side * (found - exact) >= -(mp.mpf(10) ** -50), (k, float(found), float(exact))
+                    # one grid point down: sum_j m_j (1 - e^{s - s_j}) over the larger points
+                    total += mp.mpf(grid.masses[k])
+                    found = total - step * (total - found)
+
+
 def test_a_grid_dominates_and_is_dominated():
     """The profile of `split` is above the profile of the pair of laws, and the profile of `merge` is below it.
 

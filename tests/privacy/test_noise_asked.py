@@ -2,13 +2,14 @@
 
 import itertools
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy import optimize
 
 from nfa.mechanism import Classic, Mechanism, NoGuarantee
-from nfa.privacy.accountant import calibrate, epsilon
+from nfa.privacy.accountant import calibrate, epsilon, less_noise
 from nfa.privacy.noise_asked import noise_report, setting_of_multiplier, setting_of_target
 
 pytestmark = pytest.mark.filterwarnings("error::nfa.privacy.rdp.OrderAtGridEnd")
@@ -270,3 +271,15 @@ def test_the_sentence_says_when_more_was_spent_than_asked_for():
     assert (
         "epsilon inf at" in noise_report(bare["asked"], {"sigma": 0.11}, 1.1, counted | {"epsilon": "inf"})["statement"]
     )
+
+
+@pytest.mark.parametrize("enough", [0.9996, 0.9999, 1.0, 1.5, 40.0])
+@pytest.mark.parametrize("power", [0.5, 1.0, 2.0])
+def test_the_search_for_less_noise_keeps_the_target_and_ends_close_to_it(enough, power):
+    """If epsilon is z^-power, the noise for the target 1 is between 1 and about 1 + 1e-3 / power.
+
+    The first noise can miss the target by a rounding error or by more.
+    """
+    noise, found = less_noise(lambda z: SimpleNamespace(epsilon=z**-power), 1.0, enough)
+    assert found.epsilon == noise**-power
+    assert 1 - 1e-3 <= found.epsilon <= 1
