@@ -403,7 +403,7 @@ def bounds(
     Notes
     -----
     Guarantee: (upper, delta)-differential privacy holds, also with the rounding errors of the computation. If some
-    neighbours attain the dominating pairs, no epsilon below `lower` holds for them. In this second sentence, one rounding
+    neighbours attain the dominating pairs, no epsilon below `lower` holds for them. For `lower`, one rounding
     error is not proved to be small: that of a derivative in `merge` (see the constant OFF).
 
     Distance of the bounds. If the bounds of the first search miss `gap` and `small` by more than a factor of 2, a
