@@ -343,13 +343,16 @@ def by_adam():
 
 
 OF_USAGE = [
-    (r"trains one network on ([\d,]+) real images by the rules", lambda: demo_runs()[1:]),
-    (r"with the paper's clips \(sigma (\d)\), and with noise\s+\(sigma\s+([\d.]+)\)", demo_sigmas),
+    (r"trains (\d+) networks on ([\d,]+) real images", demo_runs),
+    (
+        r"with only the paper's\s+clips \(sigma (\d)\), and with clips and\s+noise \(sigma ([\d.]+)\)",
+        demo_sigmas,
+    ),
     (r"one hidden layer of (\d+) units, (\d+) epochs, float(\d+)", defaults_of_fit),
     (r"A rule that needs a bound C gets C = (\d)", default_bound),
     (r"stops after (\d+) of\s+the paper's (\d+) epochs", stopped_after),
     (r"batches of (\d+) from ([\d,]+) records", batches),
-    (r"the\s+paper prints ([\d.]+), because", caption),
+    (r"the\s+paper prints ([\d.]+) as epsilon", caption),
     (r"that nfa can prove, here\s+([\d.]+)\. nfa", smallest),
     (r"only data=Fashion-MNIST` trains for the paper's\s+(\d+) epochs", lambda: epochs_of("lee2020:fig4")),
     (r"We tried (\d+) readings for (\d+) epochs", lambda: readings_of_gain()["tried"]),
@@ -374,8 +377,8 @@ OF_USAGE = [
     (r"table1 --scale paper --seeds 1` trains for the paper's\s+(\d+) epochs", lambda: epochs_of("dpulr2024:table1")),
     (r"\bsigma_0, with one seed", lambda: ()),
     (
-        r"batches\s+of (\d+), the best epoch of our DP-SGD has the accuracy"
-        r"\s+([\d.]+) % at sigma_0 (\d), and ([\d.]+) %\s+at sigma_0 (\d)",
+        r"batches\s+of (\d+), the accuracy of our DP-SGD in its best epoch is\s+([\d.]+) %\s+at\s+sigma_0 = (\d)\s+and"
+        r"\s+([\d.]+) %\s+at\s+sigma_0 = (\d)\.",
         best_epochs,
     ),
     (r"their accuracies differ by at\s+most ([\d.]+) points", by_adam),
@@ -397,7 +400,7 @@ OF_VERDICTS = [
     (
         r"documents have (\d+) statements of their own\. For (\d+) of these statements, .* For\s(\d+)\smore"
         r"\sstatements, `nfa eq` names functions that [^.]*\. Of these \d+ statements, (\d+) have [^.]*\. [^.]*\."
-        r"\sThe other (\d+) statements are",
+        r"\sThe other (\d+) of the \1 statements are",
         with_code,
     ),
 ]
