@@ -230,7 +230,7 @@ def test_the_told_accuracies_are_those_of_the_committed_records():
     (line,) = [x for x in (ROOT / "results" / "README.md").read_text("utf-8").splitlines() if f"`{folder.name}`" in x]
     behind = tested["frozen random layers"] - tested["joint DFA"]
     ahead = tested["scattering"] - tested["DP-SGD"]
-    assert f"{100 * behind:.1f} points less accurate than random hidden layers" in line
+    assert f"{100 * behind:.1f} points less accurate than a network with frozen random" in line
     assert f"{100 * ahead:.1f} points more accurate than DP-SGD" in line
 
 
