@@ -498,6 +498,15 @@ def test_rounding_keeps_the_bounds_of_a_rare_record_apart():
     assert 1.002 * lower < upper <= 1.003 * lower
 
 
+def test_different_largest_losses_keep_the_bounds_apart():
+    """Only one of two largest losses is a grid point. In this setting, the bounds differ by 0.42 %."""
+    laplace = dominating.in_full(dominating.laplace(3.563627221734989))
+    lower, upper = losses.bounds(
+        [(laplace, 1), (dominating.in_full(dominating.pure(0.17906814936485124)), 3)], 0.0033264
+    )
+    assert 1.002 * lower < upper <= 1.005 * lower
+
+
 @pytest.mark.parametrize(
     "scheme, z, q, steps, delta",
     [
