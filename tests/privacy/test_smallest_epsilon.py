@@ -366,15 +366,19 @@ def test_every_epsilon_of_the_committed_records_is_that_of_its_own_conversion():
             continue
         said, m = privacy["guarantee"], Mechanism(**privacy["mechanism"])
         per_epoch = record["steps"] // record["settings"]["epochs"] if m.sampling == "epoch-partition" else None
-        ours = record["experiment"].startswith("ours:")  # our own experiments use the smallest proved epsilon
-        asked = (m, said["steps"], said["delta"], None if ours else said["conversion"], per_epoch)
+        # Our own experiments use the smallest proved epsilon. Older ones took the smallest that Renyi orders prove.
+        ours, losses = record["experiment"].startswith("ours:"), said["conversion"] == "pld"
+        asked = (m, said["steps"], said["delta"], None if ours else said["conversion"], per_epoch, losses)
         if asked not in known:  # runs with different seeds have the same epsilon
             how = {"delta": asked[2], "conversion": asked[3], "steps_per_epoch": per_epoch}
-            known[asked] = spend(m, said["steps"], **how)
+            known[asked] = spend(m, said["steps"], **how, accountant=None if losses else "rdp")
         g = known[asked]
-        assert ours or said["conversion"] == "mironov2017"
+        assert said["conversion"] == "mironov2017" or ours
         found, expected = g.summary(), dict(said)
-        assert found.pop("epsilon") == pytest.approx(expected.pop("epsilon"), rel=1e-12)
+        for bound in ["epsilon", "epsilon_at_least"] if losses else ["epsilon"]:
+            # A margin for rounding that was proved after a run changes both bounds of its losses by about 1e-10.
+            rel = 1e-9 if losses else 1e-12
+            assert found.pop(bound) == pytest.approx(expected.pop(bound), rel=rel)
         assert found == expected
         counted += 1
     claims = ['"guarantee": {' in text and '"curve"' not in text for text in texts]
