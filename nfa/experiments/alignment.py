@@ -14,7 +14,7 @@ from nfa.rules.spec import spec
 
 
 def alignment(dW_a: list, dW_b: list, l: int) -> float:
-    r"""Cosine between two directions for the weights of layer l, each as one vector; 0 if one of the two is zero.
+    r"""Cosine between two directions for the weights of layer l, each written as one vector; 0 if a direction is zero.
 
     .. math:: \cos = \frac{\langle dW_a^l, dW_b^l \rangle_F}{\|dW_a^l\|_F \, \|dW_b^l\|_F}
 
@@ -37,15 +37,15 @@ class Watched:
     Parameters
     ----------
     rule : function (net, x, y, *, rng) -> (dW, db)
-    every : int >= 1. The comparison is at the steps that this number divides, with the weights and the batch of the
-        step
-    start : int >= 0, steps already done
+    every : int >= 1. The directions are compared at the steps that are multiples of this number, with the weights and
+        the batch of the step
+    start : int >= 0, number of steps that are already done
     noted : cosines since the end of the last epoch: one list for each comparison, with one entry for each layer
 
     Notes
     -----
-    Guarantee: the rule's direction is returned unchanged. The gradient needs another forward and backward pass, and
-    draws nothing from the rng.
+    Guarantee: the rule's direction is returned unchanged. Each comparison needs one more forward and backward
+    pass, and draws no random values from the rng.
     """
 
     def __init__(self, rule: Callable, every: int, start: int = 0, noted: Sequence = ()) -> None:
@@ -64,7 +64,7 @@ class Watched:
         return dW, db
 
     def means(self) -> list[float]:
-        """Return the mean noted cosine of each layer, and delete the cosines; an empty list if there are none."""
+        """Return the mean of the noted cosines of each layer, and delete the cosines. Without cosines, return []."""
         means = [statistics.fmean(cosines) for cosines in zip(*self.noted, strict=True)]
         self.noted.clear()
         return means

@@ -35,7 +35,7 @@ class TailAverage:
 
     Parameters
     ----------
-    net : Net, for the shapes
+    net : Net. The sums have the shapes of its weights and biases
     first : int >= 1, the first averaged step
 
     Attributes

@@ -124,7 +124,7 @@ def fast(rule: RuleSpec, settings: Settings, net: Net) -> dict[str, Callable]:
 def use_kernels(net: Net, optimizer: Any, bound: dict[str, Any], secure: bool) -> None:
     """Set the kernels of the layers of a network, of a rule's stored feedback and of an optimizer.
 
-    In a secure run, kernels compute the products with W and with B in an example's own pass. So the result of an
+    In a secure run, kernels compute the products with W and with B for each example alone. So the result of an
     example does not depend on other examples. Activations of nfa get kernels. An activation from outside nfa keeps its
     own functions, even if it has the name of an activation of nfa.
 
@@ -195,7 +195,7 @@ def kernels_of(rule: partial | InParts, net: Net, optimizer: Any) -> list[str]:
 
 
 def _tiles(settings: Settings) -> dict[str, Any]:
-    """The function that makes the tiles of a matrix that is not stored."""
+    """The function that computes the blocks (tiles) of a matrix that is not stored."""
     return {"make": _kernels().projection.tile if settings.kernels else never_stored.tile}
 
 
@@ -280,7 +280,7 @@ def in_parts(rule: RuleSpec, bound: dict, net: Net, m: int) -> partial | InParts
 
 
 def try_rule(rule: RuleSpec, bound: dict, net: Net, batches) -> None:
-    """Call a rule once on two examples, so that an error in its settings is raised before anything is written.
+    """Call a rule once on two examples, so that an error in its settings is raised before nfa writes a file.
 
     If the rule needs more than two examples, it is called on the first batch. The result is not used. The noise of this
     call is seeded, so the call draws nothing from the streams of a secure run.

@@ -26,7 +26,7 @@ from nfa.experiments.steps_spent import Spent
 from nfa.network import Net
 from nfa.whole import write_whole
 
-# A secure run records nothing else about an epoch. The accuracy is measured on public examples, with released weights.
+# A secure run records only these entries of an epoch. We measure the accuracy of released weights on public examples.
 OF_A_SECURE_EPOCH = ("epoch", "step", "test_accuracy")
 
 
@@ -46,11 +46,12 @@ def save_checkpoint(
     Parameters
     ----------
     path : file to write. It is replaced atomically, so a reader sees the old file or the whole new file
-    state : the rule's state dict, if it keeps one: arrays and JSON values by name
+    state : the rule's state dict, with arrays and JSON values by name; None if the rule keeps no state
     meta : any JSON value of the caller (settings, history)
-    privacy : JSON value, the statement about the privacy of every step up to t. A run that continues must have an equal
-        statement
-    sealed : whether the whole content gets an authentication code under the user's key, see `nfa.data.keyed_digest`
+    privacy : JSON value, the statement about the privacy of every step up to t. A run that continues from this file
+        must have an equal statement
+    sealed : whether the file gets a seal: a code that is computed from the whole content with the user's key, see
+        `nfa.data.keyed_digest`
     average : sums of the weights of the last steps, for a run that averages the weights
 
     Raises
@@ -96,17 +97,17 @@ def load_checkpoint(
     Parameters
     ----------
     path : file written by `save_checkpoint`
-    net, optimizer : network and optimizer, which must match the saved ones in shapes, dtype and kind. They are changed
-        only if the whole file fits
-    state : the rule's state dict, filled in place
+    net, optimizer : network and optimizer of this run. They must have the shapes, dtype and kind of the saved network
+        and optimizer. They are changed only if the whole file fits
+    state : the rule's state dict, which gets the saved entries
     privacy : JSON value, this run's statement about the privacy of its steps
-    sealed : whether the file must have a valid seal under the user's key
+    sealed : whether the file must have a valid seal from the user's key
     average : sums of the weights of the last steps, filled in place; None for a run that does not average
 
     Raises
     ------
-    ValueError : if the file is not a whole checkpoint, belongs to another network or optimizer, was not sealed, or has
-        a statement about privacy that differs from this run's
+    ValueError : if the file is not a whole checkpoint, belongs to another network or optimizer, has no valid seal, or
+        has a statement about privacy that differs from this run's
     OSError : if the file cannot be read
     """
     name = os.fspath(path)
@@ -190,14 +191,14 @@ class Session:
     parts : the `Prepared` parts of the run. The steps change net, optimizer and state
     identity : identity of the run, from `nfa.experiments.records.identify`
     checkpoint : file to continue from, and to write; None for a run in memory, which has only one session
-    start : int >= 0, steps of earlier sessions
+    start : int >= 0, number of steps that earlier sessions have done
     spent_before : steps that each earlier session of a secure run has spent, see `nfa.experiments.steps_spent`
     history : one entry for each finished epoch
     seconds_before : float >= 0, seconds of earlier sessions of a seeded run; a secure run records no time
     began : time of the start, by `time.monotonic`
     costs : memory and processor time of a step, if they were measured
-    watched : the rule, if it is compared with the gradient; otherwise None
-    average : average of the weights after the last steps; None if the settings ask for none
+    watched : the rule, if its direction is compared with the gradient; otherwise None
+    average : average of the weights after the last steps; None if the settings ask for no average
     """
 
     parts: Prepared
@@ -224,8 +225,8 @@ class Session:
 
         Raises
         ------
-        ValueError : if the files of the session are damaged, or have a statement about privacy that differs from this
-            run's
+        ValueError : if the files of the earlier session are damaged, or have a statement about privacy that differs
+            from this run's
         OSError : if these files cannot be read
         """
         parts, saved, secure = self.parts, None, self.parts.privacy.secure
@@ -313,7 +314,7 @@ class Session:
         if self.checkpoint is None:
             return
         parts, secure = self.parts, self.parts.privacy.secure
-        # We use Renyi divergences, which take almost no time.
+        # Here we compute epsilon from Renyi divergences, because this computation takes almost no time.
         said = self._with_sessions(t, parts.privacy.by_renyi().counted)
         meta = self.identity | {"history": self.history, "spent": said}
         if not secure:  # in a secure run, the time would reveal the number of drawn examples

@@ -69,7 +69,7 @@ class Classifier:
     records : int, the public number of training examples. You must give this number if the fit computes epsilon under
         add-remove
     architecture : None for one hidden layer of 100 units
-    batch : None for 32, or for all examples if there are fewer than 32
+    batch : None for 32 or, if there are fewer than 32 examples, for all examples
     sampling : None for poisson if the fit computes epsilon or is secure, and otherwise for epoch-partition
     adjacency : None for add-remove if the fit computes epsilon or is secure
     pixels : None for standard. A fit that computes epsilon or is secure must not use the mean of the data. In such a
@@ -80,7 +80,7 @@ class Classifier:
 
     Attributes
     ----------
-    classes_ : (K,) array of the labels, in the order of the columns
+    classes_ : (K,) array of the labels, in the order of the columns of `predict_proba`
     n_features_in_ : int, number of values of one example
     feature_names_in_ : array of the names of the features, if every column name of x is a text
     record_ : dict, the record of the run, as `nfa train` writes it
@@ -123,7 +123,7 @@ class Classifier:
     def __getstate__(self) -> dict[str, Any]:
         """The state for a copy or a pickle.
 
-        Of the network, the state contains only the arrays and their description, because compiled kernels cannot be
+        The state contains only the arrays of the network and their description, because compiled kernels cannot be
         pickled.
         """
         state = dict(vars(self))
@@ -172,7 +172,7 @@ class Classifier:
         Notes
         -----
         Guarantee: the method writes no file, with one exception. A secure run writes the file of the user's key if the
-        user has no key yet. With equal data and parameters, the weights equal those of `nfa train`.
+        user has no key yet. With equal data and parameters, the weights equal the weights of `nfa train`.
         """
         names = _feature_names(x)
         examples, labels = _examples(x), _labels(y)
@@ -278,7 +278,7 @@ class Classifier:
         return Settings(dataset=IN_MEMORY, **given)
 
     def _classes(self, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
-        """The classes in the order of the columns, the position of each label in this order, and the classes' names."""
+        """The classes in the order of the network's outputs, the position of each label, and the class names."""
         text = _declared_classes(self.classes)  # type: ignore[attr-defined]
         if text is None:
             order, codes = np.unique(labels, return_inverse=True)
@@ -354,7 +354,7 @@ def _refuse_unknown(settings: dict[str, Any], error: type[Exception]) -> None:
 
 
 def _declared_classes(classes: Any) -> str | None:
-    """The classes as one text, as the setting of a run needs them."""
+    """The classes as one text, the form that the setting ``classes`` of a run needs."""
     if classes is None or isinstance(classes, str):
         return classes
     if isinstance(classes, int | np.integer):
@@ -372,7 +372,7 @@ def _is_whole(one: Any) -> bool:
 
 
 def _feature_names(x: Any) -> list[str] | None:
-    """The names of the columns of a data frame, if each is a text. Raises ValueError as `refuse_names`."""
+    """The names of the columns of a data frame, if every name is a text. Raises ValueError as `refuse_names`."""
     columns = getattr(x, "columns", None)
     names = [] if columns is None else list(columns)
     if not (names and all(isinstance(name, str) for name in names)):
@@ -394,7 +394,7 @@ def _names_differ(fitted: list[str], names: Sequence[str]) -> str:
 
 
 def _examples(x: Any) -> np.ndarray:
-    """Return the examples as an array of numbers, with at least one example and at least one value in each."""
+    """Return the examples as an array of numbers, with at least one example and one value in each example."""
     if hasattr(x, "toarray"):
         raise ValueError("X must be dense, got a sparse matrix: pass X.toarray()")
     array = np.asarray(x)

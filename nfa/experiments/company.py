@@ -1,9 +1,10 @@
-"""Test whether an example's own pass depends on the batch size, its position in the batch, or the other examples.
+"""Test whether the pass of an example depends on the batch size, its position in the batch, or the other examples.
 
-In exact arithmetic, the pass depends on none of these. In floats, a product can round a row differently in another
-batch, because a linear algebra library uses different loops for different sizes. A secure run needs a pass that is
-bitwise identical in every batch. The kernel `nfa.kernels.rows` gives such a pass by construction. Without kernels,
-`check` tests NumPy's own products.
+The pass of an example is the values that the rules compute from this example alone, see `own_pass`. In exact
+arithmetic, the pass depends on none of the three. With floats, a matrix product can round the row of an example
+differently in another batch, because a linear algebra library uses different loops for different sizes. A secure run
+needs a pass that is bitwise identical in every batch. The kernel `nfa.kernels.rows` gives such a pass by
+construction. Without kernels, `check` tests NumPy's own products.
 """
 
 from collections.abc import Callable, Iterator
@@ -69,7 +70,7 @@ def first_difference(
     sizes: Any,
     rng: np.random.Generator,
 ) -> tuple[str, int] | None:
-    """Return the name of the first value of an example that differs between batches, and the size of the batch.
+    """Return the name of the first value of an example that differs between batches, and the size of the tested batch.
 
     Returns None if no value differs.
 

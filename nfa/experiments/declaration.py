@@ -1,8 +1,8 @@
-"""The declaration of a setting: ``Annotated[type, Setting(range=...)]``. Its meaning is in the class docstring.
+"""The declaration of a setting: ``Annotated[type, Setting(range=...)]``.
 
-nfa derives the documentation of the class, the checks, the values that a record leaves out, and the option of `nfa
-train` from the declaration. Every start of the command line reads the declarations. So this module imports no module
-that is slow to import.
+The docstring of the class contains the meaning of the setting. From the declaration, nfa derives the
+documentation of the class, the checks, the values that a record leaves out, and the option of `nfa train`. The
+declarations are read whenever a command starts. So this module imports no module that is slow to import.
 """
 
 import inspect
@@ -20,7 +20,7 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_typ
 from nfa.docstrings import meanings_of
 
 AnyClass = TypeVar("AnyClass", bound=type)
-# The meanings in the docstrings, before `documented` completes the docstrings.
+# The meanings of the settings. We read them from the docstrings before `documented` completes the docstrings.
 _MEANINGS: dict[type, dict[str, str]] = {}
 
 
@@ -31,11 +31,11 @@ class Setting:
     Parameters
     ----------
     range : function that checks the value, called with a keyword: ``range(batch=32)``. The function raises ValueError
-        for a wrong value. It is not called for the value None if the field's type allows None. If there is no such
-        function, another part of the run checks the value
+        for a wrong value. The function is not called for the value None if the field's type allows None. If there is no
+        such function, another part of the run checks the value
     option : the names of the option if they differ from the name of the field: ``"--net --architecture"``
     metavar : placeholder of the value in the help; None for the type
-    unset : default that the help prints if the default is None or an empty dictionary; "" to print no default
+    unset : words that the help prints for the default None or the default {}; "" to print no default
     empty : word on the command line for an empty dictionary of parameters, if there is such a word
     null : whether a record contains null if the value is None. If false, the record leaves out the setting
     """
@@ -98,7 +98,7 @@ def check(settings: Any, called: Mapping[str, str] | None = None) -> None:
 
 
 def documented(settings: AnyClass) -> AnyClass:
-    """Complete the class docstring with the declarations of its fields, and simplify the types in its signature."""
+    """Complete the class docstring with the declarations of its fields, and leave only types in its signature."""
     entries, meanings = [], meanings_of(inspect.cleandoc(settings.__doc__ or ""))
     for one in declared(settings):
         said = [one.meaning]
@@ -108,7 +108,7 @@ def documented(settings: AnyClass) -> AnyClass:
         if one.optional and one.setting.unset not in ("", "none"):
             said.append(f"None: {one.setting.unset}.")
         text = f"{one.name} : {' '.join(filter(None, said))}"
-        # The help prints the whole list, but the docstring only names it.
+        # The help prints the whole list, but the docstring prints only the name of the list.
         text = re.sub(r"\{(nfa[.\w]+)\}", r"`\1`", text)
         entries.append(textwrap.fill(text, 100, subsequent_indent="    ", break_on_hyphens=False))
     head = inspect.cleandoc(settings.__doc__ or "").partition("\n\nParameters\n")[0]
@@ -163,7 +163,7 @@ class OneOf:
 
     @property
     def words(self) -> str:
-        """The words for the documentation; "" for a tuple of names, because the setting's meaning names them."""
+        """The words for the documentation; "" for a tuple of names, because the setting's meaning lists the names."""
         return f"one of `{self.names}`" if isinstance(self.names, str) else ""
 
     def __call__(self, /, **named: Any) -> None:
@@ -196,7 +196,7 @@ def parameters(**named: Any) -> None:
 
 
 def check_type(name: str, value: Any, annotation: Any) -> None:
-    """Raise ValueError if an annotation asks for a number or a boolean and the value is neither."""
+    """Raise ValueError if an annotation asks for a number or a boolean, but the value has another type."""
     if annotation is bool and not isinstance(value, bool):
         raise ValueError(f"{name} must be true or false, got {value!r}")
     if annotation in (int, float) and (isinstance(value, bool) or not isinstance(value, int | float)):

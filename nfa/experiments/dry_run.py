@@ -1,7 +1,7 @@
-"""Estimates of the time and memory of runs. We time a few steps of each kind of run, or parts of a step.
+"""Estimates of the time and memory of runs. We time a few steps of each kind of run.
 
-If steps are long, we time parts of a step. A trial uses only some of the records of a data set, and we scale its time
-to the number of records.
+If a step is long, we time steps with fewer examples or fewer repeats, and scale the measured time up. A trial (the
+timed steps of a run) reads only some of the records of a data set.
 """
 
 import math
@@ -29,11 +29,11 @@ from nfa.train import train
 
 BUDGET = 10.0  # seconds for timing all kinds of runs
 ROUNDS = 3  # number of timed steps of each size, if the time of a step is scaled
-CLEAR = 0.05  # seconds; other processes change the time of such a step only a little
+CLEAR = 0.05  # seconds; other processes change the time of a step of this duration only a little
 TRIAL_STEPS, TRIAL_SECONDS = 20, 0.2  # a trial takes more steps and seconds than these limits, unless the budget ends
 FEW = 8  # number of examples at the start of a trial
-# Learning rate of a trial. It is so small that no parameter changes, and so large that no update is a slow subnormal
-# number.
+# Learning rate of a trial. It is so small that no parameter changes. It is so large that no update is a subnormal
+# number, because computations with subnormal numbers are slow.
 NO_STEP = 1e-20
 SOME = 1000  # number of records of a data set in a trial
 BASE_BYTES = 150e6  # memory of Python with NumPy and SciPy
@@ -65,7 +65,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Estimate:
-    """The estimate for one run: its time, the memory of its process, and words about what was timed."""
+    """The estimate for one run: its time, the memory of its process, and words about the timed steps."""
 
     seconds: float
     nbytes: float
@@ -102,7 +102,7 @@ def estimates(cells: Iterable[Cell], known: Mapping[str, Source], budget: float 
     ----------
     known : from `sources`
     budget : seconds for all trials together. If no time is left for a kind, a step on a few examples is still timed.
-        The budget does not include the time for such steps and for the compilation
+        The budget does not include the time for such steps and for the compilation of kernels
 
     Raises
     ------
@@ -136,7 +136,7 @@ def _work(settings: Settings) -> str:
 def _of_one_work(samples: dict[str, Cell], source: Source, file: str, until: float) -> dict[str, Estimate]:
     """Return the estimates of kinds that differ only in batches and epochs. These kinds use the same network and data.
 
-    The file has some of the records.
+    The file contains some of the records of the data set.
     """
     most = max((cell.settings for cell in samples.values()), key=lambda settings: settings.batch)
     sizes = public.sizes(most, source.declared, source.train)
@@ -174,13 +174,13 @@ def _smaller(settings: Settings, file: str, source: Source) -> Settings:
 
 
 def fewest_repeats(rule_settings: dict[str, Any]) -> int:
-    """The smallest number of repeats of a trial: 1, or 2 for antithetic repeats, or K if an odd K is antithetic."""
+    """The smallest number of repeats of a trial: 1 or, for antithetic repeats, 2 if K is even and K if K is odd."""
     K = rule_settings.get("K", 1)
     return 1 if not rule_settings.get("antithetic") else K if K % 2 else 2
 
 
 class _Trial:
-    """Timed steps on some of the examples of a batch with some of the repeats.
+    """Timed steps on some of the examples of a batch, with some of the repeated forward passes.
 
     Parameters
     ----------
@@ -197,7 +197,7 @@ class _Trial:
     def step(self, batches, rows: int, until: float) -> tuple[float, str]:
         """Return the seconds of a whole step on this number of examples, and words about the measurement."""
         m = self._first(batches, rows)
-        # If the time of a step is shorter, the part that grows with the number of examples is too small.
+        # In a shorter step, the part of the time that grows with the number of examples is too small to measure.
         plain = min(CLEAR, 2 * self.took[m, 1])
         while True:
             left, once = until - time.perf_counter(), self.took[m, 1]
@@ -211,7 +211,7 @@ class _Trial:
             self._time(batches, m, 1)
 
     def _first(self, batches, rows: int) -> int:
-        """Time the smallest number of examples that the rule takes, and return this number."""
+        """Time a step on the smallest number of examples that the rule accepts, and return this number."""
         m = min(FEW, rows)
         while True:
             try:
@@ -223,7 +223,7 @@ class _Trial:
                 m = min(2 * m, rows)
 
     def _time(self, batches, m: int, repeats: int) -> float:
-        """The shortest time of a few steps. An earlier step, not timed, allocates arrays and compiles kernels."""
+        """The shortest time of a few steps. We do not time the first step, which compiles kernels."""
         if (m, repeats) not in self.took:
             loop, rounds = self._loop(batches, m, repeats), []
             next(loop)
@@ -267,8 +267,8 @@ class _Trial:
             with suppress(ValueError):  # the rule may need more examples
                 self._time(batches, m // 2, 1)
                 smaller = m // 2
-                # The time of a step without examples is from a line through two measurements, or 0 if there is only
-                # one.
+        # We find the time of a step without examples from a line through two measurements. With only one measurement,
+        # we take 0.
         line = (self.took[smaller, 1] * m - once * smaller) / (m - smaller) if smaller else 0.0
         alone = min(max(0.0, line), once)
         step = alone + (whole - alone) * rows / m
@@ -292,7 +292,7 @@ class _Few:
 def _features(parts: prepare.Prepared) -> float:
     """Return the seconds to compute the features of one example.
 
-    Runs with the same features compute them only once, so they need less time.
+    If several runs have the same features, only the first run computes the features. The other runs need less time.
     """
     if parts.features is None:
         return 0.0
@@ -325,7 +325,7 @@ def _bytes(parts: prepare.Prepared, source: Source, n: int, held: int, rows: int
     net = parts.net
     size = source.size if parts.features is None else math.prod(parts.features.out_shape)
     floats = (n + held + source.test) * size + n * math.prod(net.shape_h[net.L])
-    width = sum(map(math.prod, (*net.shape_z[1:], *net.shape_h[1:])))  # of one example
+    width = sum(map(math.prod, (*net.shape_z[1:], *net.shape_h[1:])))  # number of values of one example in all layers
     threads = parts.settings.threads
     together = min(rows, parts.part["part"] * threads) if parts.part else rows
     floats += (4 + threads) * net.n_parameters + 2 * max(AT_ONCE * threads, together) * width

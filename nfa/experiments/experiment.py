@@ -23,9 +23,9 @@ class Cell:
     settings : settings of the run
     key : identifies the run's row in the table, such as {"rule": "DFA", "sigma": "non-private", "reading": ...}
     until : number of epochs after which the run stops; None if it runs all epochs of its settings
-    follow : function (records of earlier cells) -> settings, or None while a necessary record is missing. As long as it
-        returns None, ``settings`` describe a run that takes about the same time. If the settings depend on no other
-        run, follow is None
+    follow : function (records of earlier cells) -> settings, or None while a necessary record is missing. As long as
+        the function returns None, ``settings`` describe a run that takes about the same time. If the settings
+        depend on no other run, follow is None
     """
 
     name: str
@@ -40,7 +40,7 @@ class Cell:
         return self.settings.epochs if self.until is None else self.until
 
     def known(self, done: Records) -> "Cell":
-        """The cell with the settings that follow from these records; the cell itself if records are still missing.
+        """The cell with the settings that follow from these records; the cell itself if a necessary record is missing.
 
         The folder of the data and the choice of kernels are not changed, because no paper specifies them.
         """
@@ -55,7 +55,7 @@ class Cell:
 
 
 def in_words(chosen: Chosen) -> str:
-    """Words for the values that all chosen cells have in common.
+    """Words for the values that the keys of the chosen cells have.
 
     Examples
     --------
@@ -123,7 +123,7 @@ class Rerunnable:
     transcription : words about how the paper's numbers were copied, and about parts that could not be checked
     measures : meaning of the column "ours", in words
     digits : decimals of the numbers in the table
-    tolerance : largest difference from the paper with which a row is "inside", in the unit of the row's numbers
+    tolerance : largest difference from the paper for the verdict "inside", in the unit of the row's numbers
     notes : function of the rows -> lines of Markdown for the report
     """
 
@@ -161,8 +161,8 @@ class Experiment(Rerunnable):
 
     Parameters
     ----------
-    cells : function (scale, seeds) -> list of Cell, in the order of the runs. A cell comes after the cells that it
-        follows
+    cells : function (scale, seeds) -> list of Cell, in the order of the runs. A cell comes after the cells from
+        whose records its settings follow
     scales : {scale: one line that describes the runs}
     seeds : {scale: default number of seeds}
     readings : {name: text}. Each text describes our choice for a detail that the paper leaves open, and gives the
@@ -188,7 +188,7 @@ class Experiment(Rerunnable):
     shown : function of the rows -> the table to print; by default, the rows themselves
     legend : meaning of the columns of the printed table
     variant : "published", or "repaired" if sound mechanisms replace the published ones
-    chosen : common values of the cells, if they are only some of the experiment's cells
+    chosen : allowed values in the keys of the cells, if only some cells of the experiment were selected
         (`nfa.papers.run_selection.only`)
     """
 

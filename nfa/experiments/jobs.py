@@ -113,7 +113,7 @@ def _in_worker(train, cell: Cell, notes: str, parent: int) -> dict[str, Any]:
 
 @cache
 def _end_with(parent: int) -> None:
-    """End this process as soon as its parent ends, because then no process can stop it or use its result."""
+    """End this process as soon as its parent ends, because after this no process can stop it or use its result."""
 
     def watch() -> None:
         while os.getppid() == parent:

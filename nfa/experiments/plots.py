@@ -1,4 +1,4 @@
-"""Pictures of experiments. nfa imports matplotlib only to draw a picture, which it writes to a file."""
+"""Pictures of experiments. nfa imports matplotlib only when it draws a picture, and writes every picture to a file."""
 
 import io
 import statistics
@@ -25,7 +25,7 @@ FORMATS: dict[str, dict[str, None]] = {"png": {}, "pdf": {"CreationDate": None},
 def new_figure(title: str, width: float, runs: Trained | None = None):
     """An empty figure, 4.8 inches high, with its title at the top left.
 
-    A line below the title reports where the runs stopped, if they stopped before their last epoch.
+    If runs stopped before their last epoch, a line below the title reports the number of their epochs.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -39,7 +39,7 @@ def new_figure(title: str, width: float, runs: Trained | None = None):
 
 
 def captioned(figure, sentences: Sequence[str]):
-    """Write sentences below a figure, each on its own lines. Return the part of the figure above them."""
+    """Write sentences below a figure, each on a new line. Return the part of the figure above the sentences."""
     width, height = figure.get_size_inches()
     lines = [
         line for sentence in sentences for line in textwrap.wrap(sentence, int(LETTERS * width), break_on_hyphens=False)
@@ -56,7 +56,7 @@ def captioned(figure, sentences: Sequence[str]):
 def empty_figure(path: Path, why: str) -> None:
     """Draw a PNG that gives the reason for an empty picture.
 
-    A picture is empty if only some runs of an experiment were requested and it needs the others.
+    A picture is empty if only some runs of an experiment were requested, and the picture needs other runs.
     """
     figure = new_figure("Nothing to draw", 9)
     figure.text(0.5, 0.5, why, ha="center", fontsize=12, color="0.3")
@@ -92,7 +92,7 @@ def tidy(axes) -> None:
 
 
 def mean_curve(found: list[dict[str, Any]], value) -> tuple[range, list[float]]:
-    """The epochs that all records have, and for each epoch the mean of a value over the records' histories."""
+    """The epochs that all records have, and for each epoch the mean of a value over the records."""
     curves = [[value(entry) for entry in record["history"]] for record in found]
     mean = [statistics.fmean(values) for values in zip(*curves, strict=False)]
     return range(1, len(mean) + 1), mean

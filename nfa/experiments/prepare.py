@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 
 _in_use: set[str] = set()  # kernels that this process has compiled
 
-STEPS = 2**32  # a run must have fewer steps, because the random streams cannot distinguish more
+STEPS = 2**32  # a run must have fewer steps, because the random streams cannot distinguish more steps
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,8 +58,8 @@ class Prepared:
     rule, state : the rule with its keyword arguments bound, and its state dict, or None if the rule keeps no state. If
         the direction is a sum over examples, the rule is called on parts of a batch
     steps : int >= 1, number of steps of the whole run
-    align_every : int. The rule's direction is compared with the gradient at the steps that this number divides; None
-        for no comparison
+    align_every : int; None for no comparison. The rule's direction is compared with the gradient at the steps that are
+        multiples of this number
     privacy : facts about the privacy of the run that are known before the first step
     dataset : the loaded data set
     sizes : the public numbers of examples
@@ -261,7 +261,7 @@ def resolved(settings: Settings, load: Callable[..., data.Dataset] = data.load) 
     if not asked(settings):
         return settings
     given = _before_noise(settings, load)
-    places = given.kept[:, None]  # the positions replace the examples, because only their number matters
+    places = given.kept[:, None]  # positions replace the examples, because only the number of examples matters
     batches = make_batches(settings, places, places, given.streams, given.sizes.N)
     return _with_its_noise(settings, given, batches)[0]
 
@@ -355,7 +355,7 @@ def _scale(settings: Settings, x_train: np.ndarray) -> data.Scale:
 
 
 def _check_noise_last(rule: RuleSpec, in_parts: partial | InParts, net: Net) -> None:
-    """Raise ValueError unless the rule adds noise as its last operation, once, to each array that it returns."""
+    """Raise ValueError unless the rule's last operation adds noise, exactly once, to each array that it returns."""
     if not (isinstance(in_parts, InParts) and in_parts.adds_noise_last(net, in_parts.keywords)):
         raise ValueError(
             "a secure run needs a rule that adds noise only at the end, to the sum over the batch, but rule"
@@ -384,7 +384,8 @@ def _check_company(settings: Settings, rule: RuleSpec, net: Net, bound: dict[str
 def _measured(dataset: data.Dataset, held: np.ndarray, others: np.ndarray) -> dict[str, np.ndarray]:
     """The held-out examples and the test set, on which the run measures the accuracy.
 
-    The test set is empty if the run is not tested. If the data have no test set, the held-out examples replace it.
+    The test set is empty if the setting ``tested`` is false. If the data have no test set, we use the held-out
+    examples instead.
     """
     x_held, y_held = others[: len(held)], dataset.y_train[held]
     if dataset.unsplit:
@@ -394,7 +395,7 @@ def _measured(dataset: data.Dataset, held: np.ndarray, others: np.ndarray) -> di
 
 
 def network_of(settings: Settings, streams: AnyStreams, shape: tuple[int, ...] | None = None) -> Net:
-    """The network of the settings. ``shape`` is the shape of the inputs, if the architecture does not fix it."""
+    """The network of the settings. ``shape`` is the shape of the inputs, for an architecture that does not fix it."""
     name = settings.architecture
     given = {"loss": LOSSES[settings.loss], "init": settings.init, "dtype": np.dtype(settings.precision).type}
     common = given | {"rng": streams("init")}

@@ -30,8 +30,8 @@ IF_SECURE = (
     " which can raise epsilon a little. The guarantee is for the weights of all steps, not for the training loss and"
     " accuracy in this record."
 )
-# Sentences about floats in a secure run, for a rule of nfa and for a rule from outside. nfa does not check the sums of
-# a rule from outside.
+# Sentences about floats in a secure run, for a rule of nfa and for a rule from outside nfa. nfa does not check the sums
+# of a rule from outside.
 FLOATS = "Epsilon counts the exact law of the noise, its grid and the rounding of the sums."
 GRID = "Epsilon counts the exact law of the noise and its grid, but not the rounding of the sums."
 SECURE = "Batches and noise come from keys of the operating system, and the run kept none of these keys."
@@ -63,8 +63,8 @@ class Statement:
     ----------
     known : the privacy part of the record, as far as it is known before the first step
     mechanism : mechanism of one step; None if the rule states no mechanism or its mechanism is refused
-    stated_by : the rule that states the mechanism, if the rule or the network is from outside, so that nfa has not
-        checked it; None if rule and network belong to nfa
+    stated_by : name of the rule that states the mechanism, if the rule or the network is from outside nfa. nfa has not
+        checked such a mechanism. None if rule and network belong to nfa
     premise : the assumption about the parts from outside under which epsilon holds, in words
     delta : number in (0, 1) at which epsilon is computed; None if no epsilon is computed
     accountant, conversion : as in `nfa.privacy.accountant.epsilon`; None for the smallest proved epsilon
@@ -114,7 +114,7 @@ class Statement:
         return said | ({"noise": got} if self.stated_by is None else {"unchecked": place | {"noise": got}})
 
     def by_renyi(self) -> Self:
-        """The statement with the epsilon from Renyi divergences, which take a tenth of the time."""
+        """The statement with the epsilon from Renyi divergences, which take a tenth of the time of privacy losses."""
         return replace(self, accountant=RDP)
 
     def counted(self, sessions: Sequence[Spent]) -> dict[str, Any]:
@@ -321,9 +321,9 @@ def describe(
 
     Notes
     -----
-    If a rule from outside states a mechanism, the record reports it under the rule's name, and not as a guarantee. This
-    is also so for any rule on a network from outside, because the first weights of such a network may depend on the
-    data.
+    If a rule from outside states a mechanism, the record reports this mechanism under the rule's name, and not as a
+    guarantee. The record has the same form for any rule on a network from outside, because the first weights of such a
+    network may depend on the data.
     """
     real, known = _first_words(rule, settings, bound, net, batches)
     unit = None if counted is None else unit_of(rule, bound, net, real, counted)
@@ -435,7 +435,8 @@ def _premises(settings: Settings) -> list[tuple[str, str]]:
 def _part_from_outside(net: Net) -> str | None:
     """A part of a network that is not from nfa; None if all parts are from nfa.
 
-    A guarantee depends on the derivatives and norms of each part, and those of a part from outside are not checked.
+    A guarantee depends on the derivatives and norms of each part. nfa has not checked the derivatives and norms of a
+    part from outside.
     """
     for l in range(1, net.L + 1):
         for part in (net.map[l], net.pool[l]):
@@ -450,7 +451,7 @@ def _part_from_outside(net: Net) -> str | None:
 
 
 def _in_record(mechanism: Release) -> dict[str, Any]:
-    """A mechanism as JSON values for a record. A curve is recorded by the numbers that define it."""
+    """A mechanism as JSON values for a record. For a Renyi curve, the values are the numbers that define it."""
     return {name: "inf" if value == math.inf else value for name, value in asdict(mechanism).items()}
 
 
@@ -482,7 +483,7 @@ def asked(settings: Settings) -> dict[str, float]:
 
 
 def with_some_noise(rule: RuleSpec, settings: Settings) -> Settings:
-    """If the settings request noise, their copy with the rule's noise setting 1; otherwise the settings unchanged.
+    """A copy of the settings with the rule's noise setting 1, if they request noise; otherwise the settings unchanged.
 
     Raises ValueError as `asked`, or if the noise setting of the rule is also given.
     """

@@ -1,4 +1,4 @@
-"""The facts about a run's data that are public before its first step. They are declared, not computed from data.
+"""The facts about a run's data that are public before its first step. These facts are declared, not computed from data.
 
 If a run is secure or nfa computes its epsilon, the run promises a guarantee for its training examples. So its classes
 and its number of records must be declared, by the registry of data sets or by the settings ``classes`` and ``records``.
@@ -45,7 +45,7 @@ def standardises(settings: Settings, adjacency: str | None) -> bool:
 
 
 def undeclared(settings: Settings, words: Wording = OPTIONS) -> list[str]:
-    """The missing declarations with their meanings. nfa may not compute these public facts from the data of the run."""
+    """The missing declarations with their meanings. nfa must not compute these public facts from the data."""
     own = data.is_own(settings.dataset) or settings.dataset == IN_MEMORY
     if not (own and hides(settings)):
         return []
@@ -122,8 +122,8 @@ def sizes(settings: Settings, declared: int | None, found: int) -> Sizes:
     Notes
     -----
     Suppose that the adjacency is in `nfa.mechanism.NUMBER_DIFFERS`, and that the number of records is declared or
-    given. Then no result depends on ``found``. Only one error depends on it, for a file with more records than
-    `nfa.sampling.most_records`.
+    given. Then no result depends on ``found``. Only one error depends on ``found``: the error for a file with more
+    records than `nfa.sampling.most_records`.
     """
     n = found
     if settings.adjacency in NUMBER_DIFFERS:

@@ -1,7 +1,7 @@
 """The features of a run.
 
-The features are drawn from the seed of the run, and computed once before the first step. In a search for settings,
-several runs use the same computed features.
+The random values of the features come from the random streams of the run. The features are computed once, before the
+first step. In a search for settings, several runs use the same computed features.
 
 Features of data in memory and of secure runs are not cached. Other features are cached in the process. If these
 features take long to compute and the data set is public, they are also cached in a file of the user cache.
@@ -77,7 +77,7 @@ def _tools(settings: Settings, kind: Kind) -> Tools:
 
 
 def computed(features: Features, x: np.ndarray, settings: Settings, public: bool) -> np.ndarray:
-    """Return the features of x. The caller must not change them.
+    """Return the features of x. The caller must not change the returned array.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def computed(features: Features, x: np.ndarray, settings: Settings, public: bool
 def _path(key: str) -> Path:
     """The path of a file of features.
 
-    Its name contains the versions of NumPy and SciPy, because other versions can round differently.
+    The name of the file contains the versions of NumPy and SciPy, because other versions can round differently.
     """
     return user_cache() / "features" / f"{key[:40]}-{np.__version__}-{scipy.__version__}.npy"
 
@@ -128,7 +128,7 @@ def _read(path: Path, shape: tuple[int, ...]) -> np.ndarray | None:
 
 
 def _write(path: Path, array: np.ndarray) -> None:
-    """Write an array whole or not at all. If there are too many files, remove the least recently used ones.
+    """Write an array whole or not at all. If all files together are too large, remove the least recently used files.
 
     Raises OSError if the file cannot be written.
     """

@@ -46,7 +46,7 @@ FIELDS: dict[str, type | tuple[type, ...]] = {
     "n_parameters": int,
     "steps": int,
     "history": list,
-    "test_accuracy": (float, type(None)),  # None for a run in memory without a test set
+    "test_accuracy": (float, type(None)),  # None if the run has no test set or was not tested
     "versions": dict,
     "timing": dict,
 }
@@ -102,7 +102,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def seal_of(record: dict[str, Any]) -> str:
-    """The seal of a secure run's record: an authentication code of the whole record under the user's key.
+    """The seal of a secure run's record: a code that nfa computes from the whole record with the user's key.
 
     Raises as `nfa.data.keyed_digest.make`.
     """
@@ -234,7 +234,7 @@ def refuse_seeded(folder: Path) -> None:
 
 
 def refuse_key(folder: Path) -> None:
-    """Raise ValueError if a secure run would write its record into the folder of the key for its digest of the data."""
+    """Raise ValueError if a secure run would write its record into the folder of the key to the digest of its data."""
     key = keyed_digest.key_file()
     if key.resolve().is_relative_to(folder.resolve()):
         raise ValueError(
@@ -342,7 +342,8 @@ def finished(
 
     Raises
     ------
-    ValueError : if the folder has a run of this name, finished or not, with other settings or data, or with more epochs
+    ValueError : if the folder has a run of this name, finished or not, with other settings or data, or with more
+        finished epochs than ``until``
     """
     cell, of = identity["cell"], identity["settings"]["epochs"]
     path, checkpoint = folder / f"{cell}.json", folder / f"{cell}.ckpt.npz"

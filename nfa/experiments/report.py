@@ -21,8 +21,8 @@ TEXTS: dict[str, str] = tomllib.loads(files("nfa.experiments").joinpath("report.
 def rows(experiment: Experiment, runs: Trained, exact: bool = False) -> Rows:
     """One row for each different key of the cells, with paper, ours, sd, n, difference and verdict.
 
-    ours is the mean over the seeds. sd has the divisor n - 1, and is None for a single run. Exact rows have all digits,
-    and the numbers of each `TableCell`.
+    ours is the mean over the seeds. sd has the divisor n - 1, and is None for a single run. If ``exact`` is true, the
+    rows have all digits, and a column for each number of a `TableCell`.
     """
     digits = 17 if exact else experiment.digits
     groups: dict[tuple, Trained] = {}
@@ -53,7 +53,7 @@ def compare(
     Parameters
     ----------
     paper : the paper's number; None if the paper prints no number
-    ours : one number for each run, at least one, in the same unit
+    ours : one number for each run, in the unit of the paper's number. There must be at least one run
     tolerance : largest absolute difference of the mean for the verdict "inside"
     not_comparable : reason why the two numbers are not comparable; empty if they are comparable
     digits : number of decimals in the result
@@ -87,9 +87,9 @@ def compare(
 
 
 def proved_epsilon(runs: Trained) -> dict[str, TableCell]:
-    """The proved epsilon of the runs of a row, if their random numbers are secret, rounded up; "none" without a proof.
+    """The epsilon that is proved for the runs of a row if their random numbers are secret; "none" without a proof.
 
-    The records of these runs differ only in the seed.
+    The epsilon is rounded up. The records of these runs differ only in the seed.
     """
     guarantee = runs[0][1]["privacy"].get("guarantee")
     epsilon = guarantee and guarantee["epsilon"]
@@ -158,7 +158,7 @@ def in_table(name: str, value: Any, digits: int) -> str:
 
 
 def csv_table(table: list[dict[str, Any]]) -> str:
-    """The rows as comma-separated values below their names, with all 15 digits. A missing value is empty.
+    """The rows as comma-separated values below their names, with 15 digits. A missing value is empty.
 
     Examples
     --------
@@ -235,7 +235,7 @@ def _legend(experiment: Experiment, seeds: list[int], table: Rows) -> str:
 
 
 def computed_report(experiment: Analytic, table: Rows) -> str:
-    """The text of REPORT.md for an `Analytic`: table, picture, descriptions, and the command that recomputes them."""
+    """The text of REPORT.md for an `Analytic`: table, picture, descriptions, and the command for a rerun."""
     return TEXTS["computed"].format(
         item=experiment,
         made=experiment.made[0].upper() + experiment.made[1:],

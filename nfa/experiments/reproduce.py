@@ -123,7 +123,7 @@ def reproduce(
             while ready := _ready(cells, done):
                 done |= run_cells(
                     ready,
-                    folder.absolute() if client else folder,  # the working folders of workers differ from ours
+                    folder.absolute() if client else folder,  # workers have other working folders than this process
                     experiment=experiment.home,
                     jobs=jobs,
                     resume=resume,
@@ -223,7 +223,9 @@ def look(
     epochs: int | None = None,
     just_run: Collection[str] = (),
 ) -> Todo:
-    """Return the runs that remain, with the arguments of `reproduce`. Nothing is written.
+    """Return the runs of an experiment and the records of its finished runs, without writing a file.
+
+    The arguments have the meanings that they have in `reproduce`.
 
     Raises
     ------

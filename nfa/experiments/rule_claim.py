@@ -138,7 +138,7 @@ def _takes(quiet: Callable, drawn: tuple[Net, list], records: int) -> bool:
 
 
 def _network(settings: Settings, streams: Streams) -> Net:
-    """The network of the settings, in double precision. A network is refused if the search would take hours."""
+    """The network of the settings, in double precision. Raises ValueError for more than `MOST` weights and biases."""
     net = network_of(replace(settings, dtype="float64"), streams)
     if net.n_parameters > MOST:
         has = f"{settings.architecture} has {net.n_parameters:,}"

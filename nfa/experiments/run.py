@@ -73,7 +73,8 @@ def run(
         the whole run
     checkpoint_every : seconds between checkpoints ``folder/CELL.ckpt.npz``; 0 for a checkpoint after every step
     progress : function (cell, step, steps, record or None), first called after all checks, when training begins
-    before : called with the parts of the run before the folder is read or written. Its exceptions are not caught
+    before : function that is called with the parts of the run before the folder is read or written. Its exceptions are
+        not caught
     keep_weights : write the weights after the last step next to the record. The record then contains the name and the
         digest of this file
 
@@ -357,7 +358,7 @@ def record_of(session: Session, steps: int, timing: dict[str, Any]) -> dict[str,
     dataset, kernels, privacy = parts.dataset, parts.kernels, session.account(steps)
     secure, last = parts.privacy.secure, session.history[-1]
     measured: dict[str, float] = {}
-    if not secure:  # copy the history, because a stopped run continues with `session.history`
+    if not secure:  # the record of a secure run has no accuracy on training examples
         at_end = last["train_accuracy"] if "train_accuracy" in last else train_accuracy(parts, session.net)
         measured = {"train_accuracy": at_end}
     drawn_again = {} if secure else parts.batches.recorded(steps)

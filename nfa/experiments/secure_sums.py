@@ -10,7 +10,7 @@ from nfa.network import Net
 from nfa.rules.spec import RuleSpec
 from nfa.sensitivity.rounding import Rounding, check_norm, check_settings, rounding
 
-# Sampling for the mechanism from which we read the bound on one record's term, which does not depend on the sampling.
+# We read the bound on one record's term from a mechanism with this sampling. The bound does not depend on the sampling.
 OF_A_TERM = {"sampling": "none", "sampling_rate": 1.0}
 
 
@@ -34,8 +34,8 @@ def rounding_of(rule: RuleSpec, bound: dict[str, Any], net: Net, *, part: int, r
 
     Raises
     ------
-    NoGuarantee : if the rule has no bound on a record's term, or if the computed norm of a feedback matrix is not
-        proved
+    NoGuarantee : if the rule has no bound on a record's term, or if no proof covers the computed norm of a
+        feedback matrix
     ValueError : if a setting is out of the theorem's range, or if the noise of the rule is not Gaussian
     """
     if rule.from_outside:
@@ -94,8 +94,8 @@ def with_its_grid(
 
     Parameters
     ----------
-    solve : function of a function from the setting to a mechanism. The noise of the mechanism is proportional to the
-        setting
+    solve : function that takes a function (setting) -> mechanism and returns the setting for the requested noise. The
+        noise of the mechanism is proportional to the setting
     stating : the release of one step in real numbers, as a function of the setting; Gaussian if ``counted`` is given
     counted : effect of rounding; None for a seeded run
 

@@ -92,10 +92,10 @@ class Settings:
     lr_factor : Factor that multiplies the learning rate every --lr-every epochs.
     momentum : Momentum of the optimizer sgd.
     adam_eps : Constant added to the square root in Adam's denominator.
-    average : Share of the steps, at the end of the run, over which nfa averages the weights. nfa takes the weights
-        after each of these steps and computes their mean. nfa evaluates and saves this mean, and predicts with this
-        mean. The training continues from the last weights. The guarantee covers the weights after every step, so
-        averaging these weights does not change epsilon.
+    average : Share of the steps, at the end of the run, over which nfa averages the weights. The average is the
+        mean of the weights after each of these steps. nfa evaluates and saves the network with the averaged weights,
+        and predicts with this network. The training continues from the last weights. The guarantee covers the weights
+        after every step, so averaging these weights does not change epsilon.
     adjacency : Difference between neighbouring data sets in the guarantee: {nfa.mechanism.ADJACENCIES}. With an
         adjacency, nfa computes epsilon and writes it into the record of the run. With None, nfa computes no epsilon.
     delta : Delta of the (epsilon, delta) guarantee, between 0 and 1.
@@ -114,8 +114,9 @@ class Settings:
     secure : Draw batches and noise with a key from the operating system instead of a seed. The key is not stored. The
         page tutorials/threat_model.md explains the guarantee of a secure run. The docstring of the function
         `nfa.noise.secure` explains how nfa draws the batches and the noise. The record of the run has a digest of the
-        data under the user's key (`nfa.data.keyed_digest`). Leave the seed at its default, because a secure run has no
-        seed. The results that nfa computes for an example are bitwise identical in every batch (`nfa.kernels.rows`).
+        data. nfa computes this digest with another key, which is stored in your state folder
+        (`nfa.data.keyed_digest`). Leave the seed at its default, because a secure run has no seed. The
+        results that nfa computes for an example are bitwise identical in every batch (`nfa.kernels.rows`).
     dtype : Format of the numbers in the run: float32 or float64. A secure run needs float64. The sensitivity of a
         secure run includes the effect of rounding (`nfa.sensitivity.rounding`).
     threads : Number of threads that share the examples of a step. The results are bitwise identical for any number of
@@ -203,7 +204,7 @@ class Settings:
         return self.dtype or self._own_dtype
 
     def to_json(self) -> dict[str, Any]:
-        """Return, as JSON values, the settings that identify the run. Settings that change no weight are left out."""
+        """Return the settings that identify the run, as JSON values. Settings that change no weight are left out."""
         unused = {"data_dir", "threads"} | (set() if self.target_epsilon else {"accountant", "conversion"})
         values = asdict(self) | {"dtype": self.precision}
         without_use = {

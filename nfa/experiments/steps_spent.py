@@ -1,4 +1,4 @@
-"""The steps that each session of a secure run has spent. Before any result, a session writes their numbers into a note.
+"""The steps that each session of a secure run has spent. A session notes these steps before it writes a result.
 
 Each process has its own key, so a continued run draws new batches and new noise after its last checkpoint. If a result
 of the steps after this checkpoint was written, these steps are spent, although the run repeats them. So epsilon
@@ -41,7 +41,7 @@ def note(checkpoint: Path, sessions: Sequence[Spent], identity: dict[str, Any]) 
 
 
 def _content(sessions: Sequence[Spent], identity: dict[str, Any]) -> str:
-    """The content that the seal covers: sessions and run, without the digest, which has a new salt each time."""
+    """The content that the seal covers: sessions and run, without the data's digest, which has a new salt each time."""
     run = {name: value for name, value in identity.items() if name != "digest"}
     return json.dumps([[list(session) for session in sessions], run], sort_keys=True)
 
@@ -88,7 +88,7 @@ def check(sessions: Sequence[Spent], steps: int) -> None:
 
 
 def earlier(checkpoint: Path, saved: Sequence[Spent] | None, identity: dict[str, Any]) -> list[Spent]:
-    """Return the steps that each earlier session has spent; empty if nothing was written.
+    """Return the steps that each earlier session has spent; an empty list if there are no files.
 
     Parameters
     ----------
@@ -98,8 +98,8 @@ def earlier(checkpoint: Path, saved: Sequence[Spent] | None, identity: dict[str,
 
     Raises
     ------
-    ValueError : if there is a checkpoint without its note, or if the note is damaged, belongs to another run, was not
-        sealed by this user's key, or contains fewer steps than the checkpoint
+    ValueError : if there is a checkpoint without its note, or if the note is damaged, belongs to another run, has no
+        valid seal from this user's key, or contains fewer steps than the checkpoint
     OSError : if a file cannot be read
     """
     path = path_of(checkpoint)

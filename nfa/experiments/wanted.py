@@ -85,7 +85,7 @@ def refuse_what_lacks_a_count(settings: Settings, words: Wording = OPTIONS) -> N
 def refuse_what_has_no_guarantee(head: str, parts: "Prepared", words: Wording = OPTIONS) -> None:
     """Raise ValueError if an uninterrupted run would not have the privacy that it requests.
 
-    The message says what to change.
+    The message recommends a change of the settings.
 
     nfa has not checked a rule or network from outside, but this alone is no reason for a refusal. The record of such a
     run reports the assumptions of the guarantee.
