@@ -40,7 +40,7 @@ class Watched:
     every : int >= 1. The directions are compared at the steps that are multiples of this number, with the weights and
         the batch of the step
     start : int >= 0, number of steps that are already done
-    noted : cosines since the end of the last epoch: one list for each comparison, with one entry for each layer
+    noted : cosines since the end of the last epoch. Each comparison has a list, with one cosine for each layer
 
     Notes
     -----

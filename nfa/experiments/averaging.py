@@ -52,7 +52,7 @@ class TailAverage:
         """Add the weights of net after step t, if t >= ``first``."""
         if t < self.first:
             return
-        with np.errstate(over="ignore", invalid="ignore"):  # the run reports divergence elsewhere
+        with np.errstate(over="ignore", invalid="ignore"):  # no warning here, because the run reports divergence
             for total, p in zip(self.sums, _parameters(net), strict=True):
                 total += p
         self.count += 1

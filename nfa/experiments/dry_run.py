@@ -191,7 +191,7 @@ class _Trial:
 
     def __init__(self, parts: prepare.Prepared, settings: Settings) -> None:
         self.parts, self.each = parts, fewest_repeats(settings.rule_settings)
-        self.repeats = settings.rule_settings.get("K", 1) // self.each  # single repeats or pairs
+        self.repeats = settings.rule_settings.get("K", 1) // self.each  # number of groups of `each` repeats
         self.took: dict[tuple[int, int], float] = {}  # seconds of a step, by examples and repeats
 
     def step(self, batches, rows: int, until: float) -> tuple[float, str]:
@@ -297,7 +297,7 @@ def _features(parts: prepare.Prepared) -> float:
     if parts.features is None:
         return 0.0
     examples = np.ones((4 * FEW, *parts.features.shape), parts.net.W[1].dtype)
-    parts.features(examples[:1])  # the first call makes the filters, so it is not timed
+    parts.features(examples[:1])  # the first call computes the filters, so it is not timed
     began = time.perf_counter()
     parts.features(examples)
     return (time.perf_counter() - began) / len(examples)

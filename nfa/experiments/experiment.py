@@ -140,7 +140,7 @@ class Rerunnable:
     def from_toml(cls, table: Mapping[str, Any], **others: Any) -> Self:
         """Make the object from a table in a paper's TOML file, which has where, transcription and tolerance.
 
-        ``others`` override the table.
+        The values in ``others`` replace values of the table.
 
         Raises
         ------

@@ -124,7 +124,7 @@ def _end_with(parent: int) -> None:
 
 
 def _note(folder: str, cell: str, step: int, steps: int, record: dict[str, Any] | None) -> None:
-    """The progress callback of a worker process. It writes the last step to a file, one file for each cell."""
+    """The progress callback of a worker process. It writes the number of the last step to the file of the cell."""
     if record is None:
         with suppress(OSError):  # the disk is full, or the parent was killed and its folder was removed
             Path(folder, cell).write_text(f"{step} {steps}")
@@ -140,7 +140,7 @@ def _watching(notes: Path, progress: Progress) -> Iterator[None]:
         while not over.wait(WATCH_EVERY):
             for note in notes.iterdir():
                 step, _, steps = note.read_text().partition(" ")
-                if steps and last.get(note.name) != int(step):  # an empty note is still being written
+                if steps and last.get(note.name) != int(step):  # a worker still writes an empty note
                     last[note.name] = int(step)
                     progress(note.name, int(step), int(steps), None)
 
@@ -212,8 +212,8 @@ def on_workers(client: Any, train: Callable, cells: list[Cell], progress: Progre
     Parameters
     ----------
     client : from `connected`
-    train : function (cell, progress=...) -> record. The workers must be able to import the function, and it must use
-        absolute paths
+    train : function (cell, progress=...) -> record. The workers must be able to import the function. The
+        function must use absolute paths
     progress : called in this process, also from a second thread
 
     Raises

@@ -47,7 +47,7 @@ def locked(path: Path, what: str, wait: float = 0.0) -> Iterator[None]:
         yield
     finally:
         with suppress(OSError):
-            path.unlink()  # while we still hold the lock
+            path.unlink()  # before we free the lock
         os.close(file)
 
 
@@ -68,7 +68,7 @@ def _acquired(path: Path, what: str, until: float) -> int:
             time.sleep(ASK_EVERY)
             continue
         except OSError as failure:
-            if failure.errno != errno.ESTALE:  # a file system without locks
+            if failure.errno != errno.ESTALE:  # the file system has no locks
                 return file
             if time.monotonic() >= until + STALE:
                 os.close(file)

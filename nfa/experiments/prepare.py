@@ -100,7 +100,7 @@ class Prepared:
 
     @property
     def part(self) -> dict[str, int]:
-        """The number of examples in a part as {"part": size}; empty if batches are not processed in parts."""
+        """The dictionary {"part": number of examples in a part}, or {} if batches are not processed in parts."""
         return {"part": self.rule.size} if isinstance(self.rule, InParts) else {}
 
     def train(self, start: int = 0, rule: Callable | None = None) -> Iterator[int]:

@@ -17,7 +17,7 @@ from nfa.experiments.wording import KEYWORDS, OPTIONS, Wording
 from nfa.mechanism import ADJACENCIES, NUMBER_DIFFERS, Release
 from nfa.sampling import most_records
 
-IN_MEMORY = "data in memory"  # name of data that are not in a file
+IN_MEMORY = "data in memory"  # name of a data set that is not in a file
 
 
 @dataclass(frozen=True)

@@ -278,7 +278,7 @@ def _header(path: Path) -> dict[str, Any]:
 
 def settings_of(found: dict[str, Any]) -> dict[str, Any]:
     """The settings in a record or a checkpoint of any version, as this version of nfa records them."""
-    settings = {"kernels": False} | found["settings"]  # a record without this entry is of a run with NumPy
+    settings = {"kernels": False} | found["settings"]  # a record without this entry describes a run with plain NumPy
     settings.pop("threads", None)  # a setting of version 0.1 that has no effect on results
     if isinstance(own := settings.get("rule_settings"), dict):
         settings["rule_settings"] = own | new_values(str(settings.get("rule")), own)

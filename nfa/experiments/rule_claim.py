@@ -18,8 +18,8 @@ from nfa.noise import Streams
 from nfa.rules.spec import spec
 
 MOST = 10_000  # largest number of weights and biases, because the search changes each value separately
-LARGEST = 64  # largest size of some batches, or twice the batch size if that is larger
-CLASSES = (2, 3, 10)  # numbers of classes of further networks that we draw
+LARGEST = 64  # some batches have up to this number of records, or up to twice the batch size if it is larger
+CLASSES = (2, 3, 10)  # numbers of classes of the other networks that we draw
 # Share of the pairs with a batch size that differs from the setting. It is also the share of pairs with copies, and of
 # pairs with another number of classes.
 SELDOM = 0.25

@@ -35,8 +35,8 @@ logger = logging.getLogger(__name__)
 # progress(cell, step, steps, record): called from time to time during a run, and once with the record at the end.
 Progress = Callable[[str, int, int, dict[str, Any] | None], None]
 PROGRESS_EVERY = 0.1  # seconds between two calls of progress
-LOCK_WAIT = 5.0  # seconds after which a process has certainly ended if its parent has ended
-TRAIN_LOSS_EXAMPLES = 2000  # number of the first training examples, on which the training loss is computed
+LOCK_WAIT = 5.0  # seconds to wait for a lock; a worker ends within this time after its parent has ended
+TRAIN_LOSS_EXAMPLES = 2000  # number of examples, the first in the training set, for the training loss
 
 
 def cell_name(settings: Settings) -> str:
@@ -144,7 +144,7 @@ def run(
                     try:
                         train_until(last, session, checkpoint_every, progress)
                     except Diverged as divergence:
-                        session.note_spent(divergence.step)  # the error message is a result of these steps
+                        session.note_spent(divergence.step)  # the error message is a published result of these steps
                         raise
                     if last < parts.steps:
                         session.save(last)
@@ -158,7 +158,7 @@ def run(
                     if parts.privacy.secure:
                         record["seal"] = records.seal_of(record)
                     records.write(folder / f"{cell}.json", record)
-        part = checkpoint.with_name(checkpoint.name + ".part")  # an incomplete file of a process that was killed
+        part = checkpoint.with_name(checkpoint.name + ".part")  # an incomplete checkpoint of a process that was killed
         for left in (steps_spent.path_of(checkpoint), checkpoint, part) if last == parts.steps else (part,):
             with suppress(OSError):
                 left.unlink()
@@ -398,7 +398,7 @@ def record_of(session: Session, steps: int, timing: dict[str, Any]) -> dict[str,
         "steps": steps,
         "history": session.history,
         **measured,
-        "test_accuracy": last.get("test_accuracy"),  # None without a test set
+        "test_accuracy": last.get("test_accuracy"),  # None if the run has no test set or was not tested
         "kernels": kernels,
         **({"kernels_left_out": parts.kernels_left_out} if parts.kernels_left_out else {}),
         "versions": records.versions() | ({"numba": version("numba")} if kernels else {}),

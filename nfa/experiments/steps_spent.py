@@ -88,7 +88,7 @@ def check(sessions: Sequence[Spent], steps: int) -> None:
 
 
 def earlier(checkpoint: Path, saved: Sequence[Spent] | None, identity: dict[str, Any]) -> list[Spent]:
-    """Return the steps that each earlier session has spent; an empty list if there are no files.
+    """Return the steps that each earlier session has spent; an empty list if there is neither a checkpoint nor a note.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def _is_spent(*session: Any) -> bool:
 
 
 def _covers(noted: list[Spent], saved: list[Spent]) -> bool:
-    """Whether a note has all saved sessions. The last saved session may have more steps in the note."""
+    """Whether a note has all sessions of a checkpoint. The last of these sessions may have more steps in the note."""
     if not 1 <= len(saved) <= len(noted):
         return False
     (first, steps), (noted_first, noted_steps) = saved[-1], noted[len(saved) - 1]
