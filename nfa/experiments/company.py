@@ -1,6 +1,6 @@
 """Test whether the pass of an example depends on the batch size, its position in the batch, or the other examples.
 
-The pass of an example is the values that the rules compute from this example alone, see `own_pass`. In exact
+The pass of an example consists of the values that the rules compute from this example alone, see `own_pass`. In exact
 arithmetic, the pass depends on none of the three. With floats, a matrix product can round the row of an example
 differently in another batch, because a linear algebra library uses different loops for different sizes. A secure run
 needs a pass that is bitwise identical in every batch. The kernel `nfa.kernels.rows` gives such a pass by

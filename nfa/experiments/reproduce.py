@@ -315,7 +315,10 @@ def _compute(experiment: Analytic, out: str | os.PathLike | None, dry_run: bool,
 
 
 def seed_numbers(seeds: int | Sequence[int]) -> list[int]:
-    """The list of seeds, 1, 2, ... for a number. Raises ValueError for no, too many, repeated or negative seeds."""
+    """The list of seeds. A number n means the seeds 1, 2, ..., n.
+
+    Raises ValueError if there are no seeds or too many seeds, or for a repeated or negative seed.
+    """
     if isinstance(seeds, int):
         if not 1 <= seeds <= MOST_SEEDS:
             bound = "at least 1" if seeds < 1 else f"at most {MOST_SEEDS}"
