@@ -95,7 +95,7 @@ def cost_of_privacy(found: Accuracies, rule: str = "DP-BP") -> dict[str, Differe
 
 
 def _plain(found: Accuracies, reading: str) -> BySeed:
-    """The accuracies of BP without privacy, under this reading if it was run, otherwise under the first reading."""
+    """The accuracies of BP without privacy, under this reading or, if it has no such runs, under the first reading."""
     return found.get(("BP", "non-private", reading), found.get(("BP", "non-private", SOUND), {}))
 
 
@@ -106,7 +106,7 @@ def _differences(pairs: Iterable) -> dict:
 
 
 def epochs_to_reach(history: Sequence[Mapping[str, float]], accuracy: float) -> int | None:
-    """The first epoch with at least this test accuracy, as a share of 1; None if a run does not reach it.
+    """The first epoch with at least this test accuracy, a number from 0 to 1; None if the run has no such epoch.
 
     Source: [lee2020:claim-epochs] [lee2020:claim-scratch]
 

@@ -31,7 +31,7 @@ SOUND = next(iter(READINGS))
 SENSITIVITY = {net: _TOML["network"][net]["sensitivity"] for net in ("CNN", "FC")}  # S
 TRANSCRIPTION = _FIGURES["transcription"]
 RULES = {"BP": "bp", "DP-BP": "dp_sgd", "DP-DFA": "dp_dfa", "hybrid": "dp_hybrid"}  # method: rule
-DIGITS = 6  # significant digits of a threshold; we round down, so that S is not exceeded, on every machine
+DIGITS = 6  # significant digits of a threshold; rounding down keeps the sensitivity at most S on every machine
 NOT_PRINTED = "the accuracies in the figure are not printed"
 
 
@@ -171,7 +171,7 @@ def printed_epsilons(figure: str) -> dict[str, dict[int, float]]:
 def extra_columns(figure: str, runs: Trained) -> dict[str, str]:
     """Additional columns of a row: the proved epsilon, and "data" if the images are not the published ones.
 
-    "data" then has the name and the number of images. This text replaces the entry "data" of rows that have one.
+    "data" then has the name and the number of images. If the row already has an entry "data", this text replaces it.
     """
     (*_, only) = _TOML[figure]["data"]
     cell, record = runs[0]

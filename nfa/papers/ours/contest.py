@@ -80,7 +80,8 @@ class Search:
     def settings(self, trial: int, seed: int, *, winner: bool = False) -> Settings:
         """The run of a trial with the seed at place `seed` of the search.
 
-        A run of the search uses the other data without a test set. A run of the winner uses the target.
+        A run of the search uses the public data that contest.toml gives for the target, without a test set. A run of
+        the winner uses the target.
         """
         data: dict[str, Any] = {"dataset": self.target}
         if not winner:

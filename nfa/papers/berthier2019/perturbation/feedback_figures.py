@@ -1,7 +1,7 @@
 """Figures 7 and 8 of Berthier (2019): the variance of SGD's iterates with and without noise feedback.
 
-The report's figures are graphs of the dependence between variables. Here we run the update and compare its variance
-with the recursions of Propositions 3.2 and 3.3, which the report prints next to the figures.
+The report's figures are graphs of the dependence between variables. Here we run the update and compare the variance of
+the iterates with the recursions of Propositions 3.2 and 3.3, which the report prints next to the figures.
 """
 
 import tomllib
@@ -58,7 +58,7 @@ def variances(alphas: tuple[float, ...], *, gamma: float, sigma: float, feedback
 
 
 def feedback_rows(feedback: bool) -> list[dict[str, Any]]:
-    """A row for each of six steps: the variance from the printed recursion, and the variance of the update itself.
+    """A row for each of six steps: the variance from the printed recursion, and the variance of our iterates.
 
     Source: [berthier2019:prop3.2] [berthier2019:prop3.3]
     """

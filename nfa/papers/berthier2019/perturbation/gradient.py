@@ -71,7 +71,7 @@ def simulate_pair(gradients: Gradients, others: Gradients, **settings) -> np.nda
 
     Parameters
     ----------
-    gradients, others : the gradients of the steps on the first and on the second data set, equally many
+    gradients, others : the gradients of the steps on the first and on the second data set, two lists of the same size
     settings : further arguments of `sgd_pass`
 
     Examples
@@ -169,7 +169,7 @@ def gradient_mechanism(problem: Problem, *, sigma: float) -> Mechanism:
     Source: [berthier2019:gradpert]
 
     The function raises ValueError if the gradients are not bounded or if sigma is out of range. A pass uses every
-    record once, so a whole pass costs as much as one step. This guarantee needs no convexity.
+    record once, so a whole pass has the same epsilon as one step. This guarantee needs no convexity.
     """
     if problem.L == math.inf:
         raise ValueError("the gradients of least squares are bounded only in a ball: give the problem a finite radius")

@@ -171,7 +171,7 @@ def output_release(problem: Problem, *, gamma: float, sigma: float) -> Classic:
 
 
 def feedback_release(problem: Problem, *, gamma: float, sigma: float) -> Classic:
-    r"""The guarantee of the last iterate of a pass with noise feedback, which is the guarantee of noise on the output.
+    r"""The guarantee of the last iterate of a pass with noise feedback. Noise on the output has the same guarantee.
 
     .. math:: \theta_n = y_n - \eta_n, \qquad y_t = y_{t-1} - \gamma \nabla \ell(y_{t-1} - \eta_{t-1}, x_t)
 
@@ -179,7 +179,7 @@ def feedback_release(problem: Problem, *, gamma: float, sigma: float) -> Classic
 
     Parameters
     ----------
-    problem : Problem; its radius is not used, because least squares has no bounded gradients here
+    problem : Problem with the logistic loss. Its radius is not used, because noise feedback has no projection
     gamma : float in (0, 2 / beta], learning rate
     sigma : float > 0, standard deviation of the noise on the iterate
 

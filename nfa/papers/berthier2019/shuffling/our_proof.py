@@ -50,7 +50,8 @@ The b_k do not depend on record 0, so O is common. QED (`decomposition`)
 **Corollary 1.** Take a jointly convex divergence (e^{(a-1) D_a} for a > 1, or hockey stick). Its value for p from q is
 at most the largest value, over centres o, r, s among the N's, for (1 - c) N_o + c N_r from (1 - c) N_o + c N_s.
 *Proof.* Write both sides as mixtures over (o, r, s) with product weights, and use joint convexity. QED
-The bound has no term for the belief. It holds for each history, so condition only on released outputs and compose.
+The bound has no term for the belief. The bound holds for each history of released outputs, so the bounds of the steps
+compose.
 
 **Corollary 2 (Gaussian step, whole order a >= 2).** Under (H7), for every c in (0, 1], D_a(p||q) <= B(c, a, x)
 <= 2 a c^2 (e^x - 1) + K_a(x) c^3 (`nfa.papers.berthier2019.shuffling.our_bound.corrected_step_rdp`,
@@ -71,8 +72,8 @@ holds for every history. Releasing only the last iterate is post-processing.
 if this is less. A run of w passes of k steps and r < k steps of one more pass costs at most w P_k(a) + P_r(a) at each
 whole a >= 2. *Proof.* Given all outputs of earlier passes, j steps of a pass cost at most the sum, by Corollary 2 and
 adaptive composition. Given the order of the pass too, they cost at most one Gaussian release of sensitivity 2 L, since
-record 0 is used at most once. The order is the same under D and D', and joint convexity over the orders gives 2 a L^2 /
-sigma^2. Compose the passes. QED P_r may be more than r / k of P_k, because the cap acts on P_k
+record 0 is used at most once. The law of the order is the same under D and D', and joint convexity over the orders
+gives 2 a L^2 / sigma^2. Compose the passes. QED P_r may be more than r / k of P_k, because the cap acts on P_k
 (`nfa.papers.berthier2019.shuffling.our_bound.corrected_epsilon`).
 
 **Remarks.** 1. Zeros: if a history is possible under both D and D', make the phi positive and take the limit along a
@@ -101,7 +102,7 @@ Record = TypeVar("Record", bound=Hashable)
 
 @dataclass(frozen=True)
 class Decomposition:
-    """Weights of the n records in the laws of the proposition. Slot 0 is N_0 in A, N'_0 in B, and empty in O.
+    """Weights of the n records in the laws of the proposition. Weight 0 is for N_0 in A and N'_0 in B, and 0 in O.
 
     Parameters
     ----------
@@ -208,7 +209,7 @@ def path_end(M: Mapping[Row, Record], without: Mapping[Row, Record], j: Row) -> 
 def exchange(
     M: Mapping[Row, Record], without: Mapping[Row, Record], record: Record
 ) -> tuple[dict[Row, Record], dict[Row, Record]]:
-    """Swap two injective maps on a path. The path starts at a record that only one of the maps covers.
+    """Exchange the edges of two injective maps on a path. The path starts at a record that only one map covers.
 
     Source: [berthier2019:conj1] [ours:conjecture-1]
 
@@ -220,7 +221,7 @@ def exchange(
     Returns
     -------
     M, without : the two maps after the exchange: on the same rows, injective, with the same edges in total. The record
-        and the other end have changed sides. A second exchange undoes the first
+        and the other end of the path are each covered by the other map than before. A second exchange undoes the first
 
     Raises
     ------

@@ -13,8 +13,8 @@ direction u on the sphere times a norm of at most C, and E exp(t u_1) <= exp(t²
 estimates, P[first entry >= s] <= exp(-s² D_THETA/(2nC²)), and P[first entry <= -s] has the same bound. The first entry
 a of the target's estimate has mean G and variance V = C²σ_0²/n + 2G²/K. The rest r has E|r|² = (D_THETA - 1)(C²σ_0²/n +
 G²/K). If a >= SAFE G, |r| <= a SLOPE and SAFE G >= C, the first entry of the clipped estimate is at least C/sqrt(1 +
-SLOPE²). The inequalities of Chebyshev and Markov bound the probabilities. The event: the sum over the batch, N_B times
-the update, has a first entry of TAU or more.
+SLOPE²). The inequalities of Chebyshev and Markov bound the probabilities. The event is that the sum over the batch, N_B
+times the update, has a first entry of at least TAU.
 
 Arithmetic: fractions. The decimal module rounds log, exp and sqrt correctly. We then move each value one unit outwards.
 """
