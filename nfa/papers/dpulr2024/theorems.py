@@ -98,7 +98,7 @@ def largest_order(*, q: float, sigma: float) -> float:
 
     Notes
     -----
-    A depends on alpha, so the conditions on alpha are implicit. Both conditions hold from just above 1 up to the
+    A depends on alpha, so the conditions on alpha are implicit. Both conditions hold for all orders above 1 up to the
     returned order.
     """
     _check_theorem(q, sigma)

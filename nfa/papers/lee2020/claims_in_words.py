@@ -22,7 +22,7 @@ from nfa.rules import dp_dfa
 _TOML = tomllib.loads(files("nfa.papers.lee2020").joinpath("numbers.toml").read_text(encoding="utf-8"))
 LEAST, MOST = _TOML["figures"]["gain"]
 CHANCE = 20  # percent; guessing one of ten classes gives 10
-BY_CHANCE = 1  # a loss by the clips of up to this many points counts as chance if there is only one seed
+BY_CHANCE = 1  # points; a loss from the clips up to this size counts as chance if there is only one seed
 LEVELS = (40, 50, 60, 70, 75, 80, 85)  # accuracies in percent, to count the epochs of DP-BP and DP-DFA
 SOUND = _TOML["figures"]["reading"][0]["name"]
 SAID = {

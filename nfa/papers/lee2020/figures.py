@@ -1,7 +1,8 @@
 """Figures 2 to 4 of Lee & Kifer (2020), Section 5: DP-BP, DP-DFA, the hybrid, and the network without privacy.
 
-The file numbers.toml has the settings and the readings, our choices where the paper leaves a setting open. The paper
-prints no accuracies, so `nfa.papers.lee2020.claims_in_words` compares the runs with the sentences of the paper's text.
+The file numbers.toml has the settings and the readings. A reading is our choice where the paper leaves a setting open.
+The paper prints no accuracies, so `nfa.papers.lee2020.claims_in_words` compares the runs with the sentences of the
+paper's text.
 """
 
 import math

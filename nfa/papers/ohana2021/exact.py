@@ -214,7 +214,7 @@ def label_matrix_renyi(
     -----
     The covariances are equal, as in Appendix A.2. Whitening the row turns its shift phi'_Ij h_I Delta u_j into a shift
     of squared norm (Delta u_j)^2 lev_Ij / sigma^2. If lev = 1, a larger batch does not reduce the divergence, because
-    the noises in the mean can be separated again. lev = 1 is the usual case for n_{l-1} >= m.
+    the noise of each record can be separated from the mean. The usual case for n_{l-1} >= m is lev = 1.
 
     Examples
     --------

@@ -174,7 +174,7 @@ def span_residuals(v: np.ndarray, rows: np.ndarray, rank: int | None = None) -> 
 
     Examples
     --------
-    The span is the first axis. The distance of (3, 4) from it is 4/5 of its norm.
+    The span is the first axis. The distance of (3, 4) from this axis is 4/5 of the norm of (3, 4).
 
     >>> span_residuals(np.array([[3.0, 4.0], [7.0, 0.0], [0.0, 0.0]]), np.array([[2.0, 0.0]])).round(12).tolist()
     [0.8, 0.0, 0.0]

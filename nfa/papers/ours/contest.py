@@ -67,7 +67,10 @@ class Search:
         return SEEDS_APART * self.number + place
 
     def values(self, trial: int) -> Values:
-        """The values that a trial draws. Each setting has its own generator, so rules draw shared settings alike.
+        """The values that a trial draws.
+
+        Each setting has its own generator. So two rules draw equal values for their shared settings at the same target,
+        epsilon and number.
 
         Source: [ours:search]
         """

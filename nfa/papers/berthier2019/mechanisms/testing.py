@@ -188,7 +188,7 @@ def gaussian_membership(*, noise_multiplier: float) -> tuple[float, float]:
     return float(special.ndtr(1 / noise_multiplier / math.sqrt(2))), float(special.ndtr(0.5 / noise_multiplier))
 
 
-# --- what (epsilon, delta)-DP allows
+# --- errors that (epsilon, delta)-DP allows
 
 
 def dp_trade_off(type_one, *, epsilon: float, delta: float = 0.0) -> np.ndarray:

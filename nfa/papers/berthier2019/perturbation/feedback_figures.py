@@ -50,8 +50,8 @@ def update(alphas: tuple[float, ...], noise: np.ndarray, *, gamma: float, feedba
 def variances(alphas: tuple[float, ...], *, gamma: float, sigma: float, feedback: bool) -> np.ndarray:
     """Variances of theta_1 .. theta_T.
 
-    For the noise of each step, one run sets this noise to sigma and all other noises to 0. The variance of an iterate
-    is the sum of its squares over these runs.
+    For each step, one run sets the noise of this step to sigma and the noise of all other steps to 0. The variance of
+    an iterate is the sum of its squares over these runs.
     """
     impulses = update(alphas, sigma * np.eye(len(alphas)), gamma=gamma, feedback=feedback)
     return np.square(impulses).sum(axis=1)

@@ -137,7 +137,8 @@ def gradient_perturbation(
     Parameters
     ----------
     problem : Problem
-    gamma : float in (0, 2 / beta]; at these learning rates, no step on a shared record moves two passes apart
+    gamma : float in (0, 2 / beta]; at these learning rates, no step on a shared record increases the distance of two
+        passes
     sigma : float > 0, standard deviation of the noise on every entry of a gradient
     theta0 : (d,) array, public
     rng : numpy.random.Generator
@@ -158,7 +159,7 @@ def gradient_perturbation(
 
 
 def check_nonexpansive(problem: Problem, gamma: float) -> None:
-    """Raise ValueError unless gamma is in (0, 2 / beta], so that a step on a convex loss stretches no distance."""
+    """Raise ValueError unless gamma is in (0, 2 / beta], so that a step on a convex loss increases no distance."""
     if not 0 < gamma <= 2 / problem.beta:
         raise ValueError(f"gamma must be in (0, 2 / beta], here at most {2 / problem.beta:.6g}, got {gamma}")
 

@@ -48,8 +48,8 @@ def iteration_bound(alpha, *, C: float, s, a, sigma):
 
     Notes
     -----
-    Both runs start at the same point, or in the same law. The theorem is about the last iterate. It does not cover the
-    other iterates, which must not be published.
+    Both runs start at the same point, or in the same law. The theorem is about the last iterate. The theorem does not
+    cover the other iterates, which must not be published.
 
     Examples
     --------
@@ -122,7 +122,7 @@ def noise_share(C: float, i):
     Parameters
     ----------
     C : float >= 0, Lipschitz constant of a step
-    i : integer >= 1, or an array: the number of noises added from the record's step on
+    i : integer >= 1, or an array: the number of steps with noise from the record's step on
 
     Returns
     -------
@@ -191,7 +191,8 @@ def rdp_iteration(alpha, L: float, sigma: float, C: float, n: int, t: int):
 
     Examples
     --------
-    Two noises and C^2 = 2 give the share (1 - 1/2) / (1 - 1/4) = 2/3. The curve of one release is 2 * 3 * 1 / 4.
+    Two steps with noise and C^2 = 2 give the share (1 - 1/2) / (1 - 1/4) = 2/3. The curve of one release is 2 * 3 * 1 /
+    4.
 
     >>> round(float(rdp_iteration(3, L=1.0, sigma=2.0, C=2**0.5, n=5, t=4)), 12)
     1.0

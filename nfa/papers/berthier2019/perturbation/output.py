@@ -193,7 +193,7 @@ def feedback_release(problem: Problem, *, gamma: float, sigma: float) -> Classic
     noises eta_1 .. eta_{n-1} do not depend on the data. Given these noises, y_n is the output of a pass without noise
     on the shifted losses u -> l(u - eta_{t-1}, x_t). The shifted losses have the same mu, beta and L, so `output_gaps`
     bounds the gap between y_n on two neighbours. eta_n is fresh noise on y_n. By joint convexity (Lemma 3.1), averaging
-    over the other noise does not increase the divergence. So the claim of Section 3.4.3 is false.
+    over eta_1 .. eta_{n-1} does not increase the divergence. So the claim of Section 3.4.3 is false.
     """
     if problem.loss != "logistic":
         raise ValueError(

@@ -2,9 +2,9 @@
 
 dpulr2024:thm2, dpulr2024:alg1.L209, dpulr2024:A5-claims, dpulr2024:claims, dpulr2024:asm1. Claim: if the noise of the
 estimates satisfies (8), Algorithm 1 is (α, γ)-RDP with γ as in (11), T = 1 here, under the conditions checked below. So
-it is (γ + ln(1/δ)/(α-1), δ)-DP. Line 209 outputs this cost, Appendix A.5 calls it independent of K, and the abstract
-and section 5 promise it. Section 3.2 concludes this bound from Assumption 1, which holds here with N_0 = 1. No loss is
-0, so the covariance of one example has full rank. Neighbours differ by one more example.
+it is (γ + ln(1/δ)/(α-1), δ)-DP. Line 209 outputs this cost. Appendix A.5 states that the cost does not depend on K. The
+abstract and section 5 promise the guarantee. Section 3.2 concludes this bound from Assumption 1, which holds here with
+N_0 = 1. No loss is 0, so the covariance of one example has full rank. Neighbours differ by one more example.
 
 Counterexample: noise z on D_THETA parameters (section 3.2: Jacobian I), and all losses L_0 = 1 at θ_0. The losses of
 the N examples are constant. The target is only in D' and has the loss 1 + G θ_1. (8) with equality gives σ² = n/(K C²

@@ -34,7 +34,7 @@ need(L == 3 and M == 1, "L must be 3, for two hidden layers and an output layer,
 need(0 < BETA and 0 < TAU_E and 0 < TAU_H, "beta, tau_e and tau_h must be positive")
 need(GAMMA_TANH >= 1 and GAMMA_SIGMOID >= Fraction(1, 4), "gamma must be at least 1 for tanh and 1/4 for the sigmoid")
 need(-1 < OUTPUT < 1, "OUTPUT, the output of a tanh unit, must be in (-1, 1)")
-error = (Fraction(-1, 2), Fraction(1, 2))  # ŷ - y for one label; for the other label it is the opposite
+error = (Fraction(-1, 2), Fraction(1, 2))  # ŷ - y for one label; the other label has the opposite error
 need(
     sum(e * e for e in error) >= TAU_E**2, "the norm of the error must be at least tau_e, so that the error is clipped"
 )
