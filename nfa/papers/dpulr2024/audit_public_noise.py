@@ -131,7 +131,7 @@ def one_step(*, delta: float, q: float = Q, sigma_0: float = SIGMA_0) -> float:
 
 
 def part(settings: AuditOptions) -> tuple[Part, dict]:
-    """The part of Theorem 2's audit about the sound rule: with public noise, and with the noise of Equation 8."""
+    """The part of Theorem 2's audit about the sound rule, with public noise and with the noise of Equation 8."""
     cost = one_step(delta=settings.delta)
     runs, crowd = settings.at_most(20_000, 20_000), settings.at_most(20_000, 5_000)
     games = {

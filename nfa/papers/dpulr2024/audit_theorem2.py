@@ -1,8 +1,9 @@
 """The audit of Theorem 2 of "Forward Learning with Differential Privacy": the true epsilon of a step of Algorithm 1.
 
 By Theorem 2, a step is as private as a sampled Gaussian with noise multiplier sigma_0. On three pairs of neighbours,
-the true epsilon is larger, for three different reasons (`nfa.papers.dpulr2024.audit_worlds`). The last part runs the
-sound rule, with public noise and with the same controller (`nfa.papers.dpulr2024.audit_public_noise`).
+the true epsilon is larger, for three different reasons (`nfa.papers.dpulr2024.audit_worlds`). The last part of the
+audit runs the sound rule, with public noise and with the controller of Algorithm 1
+(`nfa.papers.dpulr2024.audit_public_noise`).
 """
 
 from collections.abc import Callable
@@ -48,7 +49,7 @@ def game(
     batch: int,
     stream: int,
 ) -> GameResult:
-    """Play on one pair of neighbours, with at most ``most`` runs on D and on D', or fewer if the settings say so."""
+    """Play on one pair of neighbours, with ``most`` runs on D and on D', or fewer if the settings ask for fewer."""
     return play(
         runs,
         lambda scores: scores,
@@ -181,7 +182,7 @@ def _small(settings: AuditOptions) -> tuple[Part, dict]:
 
 
 def _multipliers(case: Clipping, settings: AuditOptions) -> tuple[Part, dict]:
-    """The effective noise multiplier for several gradient norms: when the claim is approximately right."""
+    """The effective noise multiplier for several gradient norms. It shows for which norms the claim is nearly right."""
     rng = Streams(settings.seed)("noise", 3)
     shown = {G: case.multiplier(G, rng) for G in GRADIENTS}
     part = Part(

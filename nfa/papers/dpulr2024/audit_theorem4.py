@@ -116,7 +116,7 @@ def area(f0: Mixture, f1: Mixture) -> float:
 
 
 def audit(settings: AuditOptions) -> Report:
-    """The family of instances, and the simplest pair.
+    """Audit the family of instances and the simplest pair.
 
     Source: [dpulr2024:thm4]
     """

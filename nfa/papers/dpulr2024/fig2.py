@@ -40,7 +40,7 @@ def largest_threshold(rate: str, N: int) -> int:
     >>> largest_threshold("1/5", 1000), largest_threshold("1/100", 1000)
     (154, 0)
     """
-    low, high = 0, int(Fraction(rate) * N) + 1  # low satisfies the condition, high does not
+    low, high = 0, int(Fraction(rate) * N) + 1  # the ratio is below 10^-3 at low, but not at high
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if ratio(rate, N, middle) < CLAIMED else (low, middle)

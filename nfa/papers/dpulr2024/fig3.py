@@ -2,7 +2,7 @@
 
 The runs are runs of Table 1. The paper computes the epsilon of DP-ULR by its Theorem 2, and the epsilon of DP-SGD by a
 closed form. We also compute the epsilons of other accountants for the same settings. The file numbers.toml has the
-settings and the readings, our choices where the paper leaves a setting open.
+settings and the readings. A reading is our choice where the paper leaves a setting open.
 """
 
 import math

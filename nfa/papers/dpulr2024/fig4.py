@@ -1,8 +1,8 @@
 """Figure 4 of "Forward Learning with Differential Privacy" (2024): a small residual network on CIFAR-10.
 
 The paper prints no accuracy for this figure and leaves many settings open. So we train a small network of the same
-kind, with the same kind of data and rules. The file numbers.toml has the settings and the readings, our choices where
-the paper leaves a setting open.
+kind, with the same kind of data and rules. The file numbers.toml has the settings and the readings. A reading is our
+choice where the paper leaves a setting open.
 """
 
 from functools import partial

@@ -126,5 +126,5 @@ def trained_on(runs: Trained) -> str:
 
 
 def sound(cell: Cell) -> bool:
-    """Whether the rule of a run is not DP-ULR as printed, which has no guarantee."""
+    """Whether a run has another rule than DP-ULR as printed. DP-ULR as printed has no guarantee."""
     return cell.key["rule"] != PRIVATE_AS_PRINTED

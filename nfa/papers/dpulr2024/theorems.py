@@ -63,7 +63,7 @@ def acceptance(*, q: float, N_B: int, N: int) -> float:
 
 
 def inclusion_probability(*, q: float, N_B: int, N: int) -> float:
-    r"""The probability that an accepted batch from N + 1 records contains a given record. It is more than q.
+    r"""The probability, more than q, that an accepted batch from N + 1 records contains a given record.
 
     .. math:: q' = q \, \frac{1 - P(N_B - 2; N, q)}{1 - P(N_B - 1; N + 1, q)}
 
@@ -98,7 +98,7 @@ def largest_order(*, q: float, sigma: float) -> float:
 
     Notes
     -----
-    A depends on alpha, so the conditions on alpha are implicit. Both conditions hold from just above 1 up to the
+    A depends on alpha, so the conditions on alpha are implicit. Both conditions hold for all orders above 1 up to the
     returned order.
     """
     _check_theorem(q, sigma)

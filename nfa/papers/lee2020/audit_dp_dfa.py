@@ -110,7 +110,7 @@ def paper_network() -> Case:
 
 
 def extremal(name: str, *, multiplier: float, **top) -> Case:
-    """A worst case that attains the bound: four units per layer, at a sigmoid's largest derivative, with norm 1."""
+    """A worst case that attains the bound: four units per layer, outputs of norm 1, a sigmoid's largest derivative."""
     net = _still(mlp((4, 4, 4, 2), ops.sigmoid, rng=np.random.default_rng(0)))
     B = [None, *(BETA * np.outer(u, FLIP) for u in ([0.5, -0.5, 0.5, 0.5], [0.5, 0.5, -0.5, 0.5])), None]
     settings = {"B": B, "tau_e": TAU_E, "tau_h": 1.0, **top}

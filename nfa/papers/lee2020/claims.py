@@ -26,9 +26,9 @@ def claimed_dfa_sensitivity(*, L: int, m: int, gamma: float, beta: float, tau_e:
     -----
     The formula is no upper bound if gamma beta < 1 and the top layer learns from e itself, as in Section 3.2 and Figure
     1. The reason is that the term of the top layer does not contain gamma and beta. The formula is a bound in two
-    cases. In the first case, gamma beta is one bound over all layers, including the output layer's 1. In the second
-    case, the top layer learns from beta e * y_hat (1 - y_hat) (`nfa.rules.dp_dfa` with top="derivative"). See
-    `corrected_dfa_sensitivity`.
+    cases. In the first case, gamma beta is a common bound for all layers. For the output layer, the bound must be at
+    least 1. In the second case, the top layer learns from beta e * y_hat (1 - y_hat) (`nfa.rules.dp_dfa` with
+    top="derivative"). See `corrected_dfa_sensitivity`.
 
     Examples
     --------

@@ -22,7 +22,7 @@ from nfa.rules import dp_dfa
 _TOML = tomllib.loads(files("nfa.papers.lee2020").joinpath("numbers.toml").read_text(encoding="utf-8"))
 LEAST, MOST = _TOML["figures"]["gain"]
 CHANCE = 20  # percent; guessing one of ten classes gives 10
-BY_CHANCE = 1  # a loss by the clips of up to this many points counts as chance if there is only one seed
+BY_CHANCE = 1  # points; a loss from the clips up to this size counts as chance if there is only one seed
 LEVELS = (40, 50, 60, 70, 75, 80, 85)  # accuracies in percent, to count the epochs of DP-BP and DP-DFA
 SOUND = _TOML["figures"]["reading"][0]["name"]
 SAID = {
@@ -95,7 +95,7 @@ def cost_of_privacy(found: Accuracies, rule: str = "DP-BP") -> dict[str, Differe
 
 
 def _plain(found: Accuracies, reading: str) -> BySeed:
-    """The accuracies of BP without privacy, under this reading if it was run, otherwise under the first reading."""
+    """The accuracies of BP without privacy, under this reading or, if it has no such runs, under the first reading."""
     return found.get(("BP", "non-private", reading), found.get(("BP", "non-private", SOUND), {}))
 
 
@@ -106,7 +106,7 @@ def _differences(pairs: Iterable) -> dict:
 
 
 def epochs_to_reach(history: Sequence[Mapping[str, float]], accuracy: float) -> int | None:
-    """The first epoch with at least this test accuracy, as a share of 1; None if a run does not reach it.
+    """The first epoch with at least this test accuracy, a number from 0 to 1; None if the run has no such epoch.
 
     Source: [lee2020:claim-epochs] [lee2020:claim-scratch]
 

@@ -1,7 +1,8 @@
 """Figures 2 to 4 of Lee & Kifer (2020), Section 5: DP-BP, DP-DFA, the hybrid, and the network without privacy.
 
-The file numbers.toml has the settings and the readings, our choices where the paper leaves a setting open. The paper
-prints no accuracies, so `nfa.papers.lee2020.claims_in_words` compares the runs with the sentences of the paper's text.
+The file numbers.toml has the settings and the readings. A reading is our choice where the paper leaves a setting open.
+The paper prints no accuracies, so `nfa.papers.lee2020.claims_in_words` compares the runs with the sentences of the
+paper's text.
 """
 
 import math
@@ -31,7 +32,7 @@ SOUND = next(iter(READINGS))
 SENSITIVITY = {net: _TOML["network"][net]["sensitivity"] for net in ("CNN", "FC")}  # S
 TRANSCRIPTION = _FIGURES["transcription"]
 RULES = {"BP": "bp", "DP-BP": "dp_sgd", "DP-DFA": "dp_dfa", "hybrid": "dp_hybrid"}  # method: rule
-DIGITS = 6  # significant digits of a threshold; we round down, so that S is not exceeded, on every machine
+DIGITS = 6  # significant digits of a threshold; rounding down keeps the sensitivity at most S on every machine
 NOT_PRINTED = "the accuracies in the figure are not printed"
 
 
@@ -171,7 +172,7 @@ def printed_epsilons(figure: str) -> dict[str, dict[int, float]]:
 def extra_columns(figure: str, runs: Trained) -> dict[str, str]:
     """Additional columns of a row: the proved epsilon, and "data" if the images are not the published ones.
 
-    "data" then has the name and the number of images. This text replaces the entry "data" of rows that have one.
+    "data" then has the name and the number of images. If the row already has an entry "data", this text replaces it.
     """
     (*_, only) = _TOML[figure]["data"]
     cell, record = runs[0]

@@ -63,7 +63,7 @@ def settings(method: str, *, sigma: str, reading: str, scale: str, seed: int) ->
     own = READINGS[reading].get(method, {})
     base = figures.settings(
         **PANELS, method=method, sigma=sigma, reading=figures.SOUND, scale="paper", seed=seed
-    )  # the run of all epochs
+    )  # the run with all epochs of the paper
     run = READINGS[reading].get("run", {}) | own.get("run", {}) | GAIN["scale"][scale]["run"]
     if "activation" in run:
         run = run | {"architecture": SIZES}

@@ -241,7 +241,7 @@ DEPTHS = {2: "--", 3: "-", 5: ":"}
 
 
 def sensitivity_figure(path: Path, curves: dict[str, tuple], ratios: dict[str, list], products, attained: dict) -> None:
-    """Draw to a PNG file the change from one label by bias, depth and gamma beta, and the printed and corrected bounds.
+    """Draw to a PNG file the effect of one label by bias, depth and gamma beta, and the printed and corrected bounds.
 
     Parameters
     ----------

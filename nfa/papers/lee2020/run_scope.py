@@ -57,7 +57,7 @@ def differs(figure: str, settings: Settings, record: Mapping[str, Any]) -> list[
 
 
 def shortfalls(figure: str, runs: Trained) -> list[str]:
-    """The differences of runs from the paper, each once, and the epochs at which runs stopped; none for complete runs.
+    """The differences of runs from the paper, each once, and the epochs at which runs stopped; empty for complete runs.
 
     The list does not include the settings that the paper leaves open, because the readings cover them.
     """

@@ -184,7 +184,7 @@ def _residuals(axes, audit: PhotonicAudit) -> None:
 
 
 def _curves(axes, audit: PhotonicAudit) -> None:
-    """ROC curves of layer 1: the paper's rule at the largest sigma, the repaired rule, and the best test of it."""
+    """ROC curves of layer 1: the paper's rule at the largest sigma, the repaired rule, and its best possible test."""
     largest = max(attack.sigma for attack in audit.attacks)
     blind = [a for a in audit.attacks if (a.sigma, a.layer, a.batch_known, a.sees) == (largest, 1, False, VIEWS[3])]
     for attack in blind:

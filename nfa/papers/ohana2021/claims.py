@@ -235,7 +235,7 @@ def claimed_column_renyi_alternative(
 
     Parameters
     ----------
-    alpha, m, n_l, sigma, clips : as in Equation 17
+    alpha, m, n_l, sigma, clips : as for `claimed_column_renyi`
 
     Returns
     -------
@@ -247,8 +247,8 @@ def claimed_column_renyi_alternative(
 
     Notes
     -----
-    The alternative is true and false in the same cases as Equation 17, in one direction only. It is at most the bound
-    of Equation 17, because 1 + x <= 1 / (1 - x) for x = (r - 1) / m.
+    Like Equation 17, the alternative is true in one direction only, and in the same cases. It is at most the bound of
+    Equation 17, because 1 + x <= 1 / (1 - x) for x = (r - 1) / m.
 
     Examples
     --------
@@ -279,7 +279,7 @@ def claimed_equal_covariances(
 
     Parameters
     ----------
-    alpha, m, sigma, clips : as in Equation 17
+    alpha, m, sigma, clips : as for `claimed_column_renyi`
 
     Returns
     -------
@@ -314,7 +314,7 @@ def claimed_saturated(*, alpha: float, m: int, sigma: float, tau_B: float) -> fl
 
     Parameters
     ----------
-    alpha, m, sigma, tau_B : as in Equation 17
+    alpha, m, sigma, tau_B : as for `claimed_column_renyi`
 
     Returns
     -------

@@ -12,11 +12,11 @@ from nfa.privacy.divergences import check_order
 
 @dataclass(frozen=True, kw_only=True)
 class Clips:
-    r"""The bounds on a record's part in one update of a layer of photonic DFA, after the clips.
+    r"""The bounds on a record's term in one update of a layer of photonic DFA, after the clips.
 
     .. math:: r = \Big( \frac{\gamma^{max} \tau_h^{max}}{\gamma^{min} \tau_h^{min}} \Big)^2 \ge 1
 
-    r is the largest factor between the noises that two records can add to an entry of the update (ohana2021:eq17).
+    r is the largest ratio of the noise variances that two records can add to an entry of the update (ohana2021:eq17).
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def corrected_column_renyi(
 
     Parameters
     ----------
-    alpha, m, n_l, sigma, clips : as in Equation 17
+    alpha, m, n_l, sigma, clips : as for `nfa.papers.ohana2021.claims.claimed_column_renyi`
 
     Returns
     -------
@@ -95,9 +95,9 @@ def corrected_column_renyi(
     -----
     This bound is ours. It needs four conditions, and it fails if any of them is missing. (1) Neighbours replace one
     record, in place. (2) m is the number of records in the actual batch, not the size of the full batches. (3) Every
-    entry of h is in [tau_h_min, tau_h_max] / sqrt(n_{l-1}) in absolute value. The printed offset does not ensure this
-    for signed h. (4) abs(phi') is in [gamma_min, gamma_max]. For tanh, sigmoid and ReLU, this needs a clamp in the
-    backward pass. The bound is about one column: no theorem allows us to add up columns
+    entry of h is in [tau_h_min, tau_h_max] / sqrt(n_{l-1}) in absolute value. The printed offset does not ensure
+    condition (3) for signed h. (4) abs(phi') is in [gamma_min, gamma_max]. For tanh, sigmoid and ReLU, condition (4)
+    needs a clamp in the backward pass. The bound is about one column: no theorem allows us to add up columns
     (`nfa.papers.ohana2021.claims.claimed_network_renyi`).
 
     Proof. Write q = (phi'_ij h_ik)^2, between q_min and q_max = r q_min. Write a^2 and a'^2 for the sums of q over the
@@ -144,7 +144,7 @@ def critical_column_order(*, m: int, clips: Clips) -> float:
 
     Parameters
     ----------
-    m, clips : as in Equation 17
+    m, clips : as for `nfa.papers.ohana2021.claims.claimed_column_renyi`
 
     Returns
     -------
@@ -157,7 +157,7 @@ def critical_column_order(*, m: int, clips: Clips) -> float:
     Notes
     -----
     You can convert a guarantee for one column to (epsilon, delta) only at orders below this order. So the conversion
-    alone costs at least log(1 / delta) (r - 1) / m.
+    alone adds at least log(1 / delta) (r - 1) / m to epsilon.
 
     Examples
     --------

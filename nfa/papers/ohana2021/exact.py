@@ -2,7 +2,7 @@
 
 A batch is a triple (u, dphi, h) as in `nfa.sensitivity.pdfa.column_law`. Here u (m, n_l) contains the projected errors
 after the scaling, and dphi (m, n_l) the derivatives phi'_l(z). The array h (m, n_{l-1}) contains the inputs of layer l
-after offset and clip. To count the bias with the matrix, append a column with the bias's input to h, usually ones.
+after offset and clip. To include the bias in the matrix, append a column with the bias's input to h, usually ones.
 
 The two batches may have different numbers of records. Both updates are divided by the same public number, which
 cancels. P is the law of the update under the first batch, and Q is the law under the second batch. For the other
@@ -65,7 +65,7 @@ def column_renyi(batch: Batch, other: Batch, *, alpha: float, sigma: float) -> n
     [1.0]
     """
     _check(batch, other, alpha, sigma)
-    f, std = (len(batch[2]) * part for part in column_law(*batch, sigma=sigma))  # times the common normaliser
+    f, std = (len(batch[2]) * part for part in column_law(*batch, sigma=sigma))  # without the common normaliser
     f2, std2 = (len(other[2]) * part for part in column_law(*other, sigma=sigma))  # (n_l, n_{l-1})
     divergences = np.zeros(f.shape[1])
     for k in range(f.shape[1]):
@@ -214,7 +214,7 @@ def label_matrix_renyi(
     -----
     The covariances are equal, as in Appendix A.2. Whitening the row turns its shift phi'_Ij h_I Delta u_j into a shift
     of squared norm (Delta u_j)^2 lev_Ij / sigma^2. If lev = 1, a larger batch does not reduce the divergence, because
-    the noises in the mean can be separated again. lev = 1 is the usual case for n_{l-1} >= m.
+    the noise of each record can be separated from the mean. The usual case for n_{l-1} >= m is lev = 1.
 
     Examples
     --------

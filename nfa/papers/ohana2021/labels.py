@@ -60,7 +60,7 @@ def label_renyi(*, alpha: float, sigma: float, sensitivity: float, T: int = 1) -
 
     Notes
     -----
-    This is the theorem in the docstring of this module, which states its hypotheses.
+    The docstring of this module has the theorem that proves this bound, with its hypotheses.
 
     Examples
     --------
@@ -96,8 +96,8 @@ def label_epsilon(*, delta: float, sigma: float, sensitivity: float, T: int) -> 
 
     Notes
     -----
-    This is the theorem in the docstring of this module, which states its hypotheses. At the paper's sigma = 0.2, the
-    guarantee is formally true but too weak to be useful.
+    The docstring of this module has the theorem that proves this epsilon, with its hypotheses. At the paper's sigma =
+    0.2, the guarantee is formally true but too weak to be useful.
 
     Examples
     --------

@@ -174,7 +174,7 @@ def span_residuals(v: np.ndarray, rows: np.ndarray, rank: int | None = None) -> 
 
     Examples
     --------
-    The span is the first axis. The distance of (3, 4) from it is 4/5 of its norm.
+    The span is the first axis. The distance of (3, 4) from this axis is 4/5 of the norm of (3, 4).
 
     >>> span_residuals(np.array([[3.0, 4.0], [7.0, 0.0], [0.0, 0.0]]), np.array([[2.0, 0.0]])).round(12).tolist()
     [0.8, 0.0, 0.0]
@@ -206,9 +206,9 @@ def update_residual(dW: np.ndarray, h: np.ndarray) -> float:
 
     Notes
     -----
-    Suppose that the batch of the update differs in record I. Then the part of phi'_I * (u_I + g_I) h_I^T outside the
-    span remains, so more noise makes the residual larger. Each row has its squared norm as its weight. So the rows of
-    dead units, which are rounding errors, have almost no weight.
+    Suppose that the update is from a batch that differs from the given batch in record I. Then the part of phi'_I *
+    (u_I + g_I) h_I^T outside the span remains, so more noise makes the residual larger. Each row has its squared norm
+    as its weight. So the rows of dead units, which are rounding errors, have almost no weight.
     """
     return whole_residual(dW, span_basis(h)[0])
 
@@ -309,8 +309,8 @@ def most_likely_labels(V: np.ndarray, dphi: np.ndarray, u: np.ndarray) -> np.nda
 
     Notes
     -----
-    V / phi' = u + g, and the entries of g are independent with equal standard deviations. So the nearest u is the most
-    likely.
+    V / phi' = u + g, and the entries of g are independent with equal standard deviations. So the label with the nearest
+    u is the most likely label.
     """
     V, dphi, u = np.asarray(V), np.asarray(dphi), np.asarray(u)
     if V.ndim != 2 or dphi.shape != V.shape or u.ndim != 3 or u.shape[1:] != V.shape or not len(u):

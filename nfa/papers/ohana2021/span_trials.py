@@ -99,17 +99,17 @@ class SpanAttack:
 
     @property
     def auc(self) -> float:
-        """The probability that a vector inside has the smaller residual; ties count half."""
+        """Probability that a vector inside the span has a smaller residual than a vector outside. Ties count half."""
         return auc(-self.inside, -self.outside)
 
     @property
     def largest_inside(self) -> float:
-        """The largest residual inside."""
+        """The largest residual of a vector inside the span."""
         return float(np.max(self.inside))
 
     @property
     def smallest_outside(self) -> float:
-        """The smallest residual outside."""
+        """The smallest residual of a vector outside the span."""
         return float(np.min(self.outside))
 
 

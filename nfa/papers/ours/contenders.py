@@ -40,7 +40,8 @@ class Contest:
         trials that are run with all epochs at each epsilon. For each epsilon, `lengths` lists factors of the step. The
         first `lengthened` finalists are run with every factor, the other finalists only with the first factor.
         `held_out` is the number of MNIST images on which the trials are compared
-    scales : {scale: its data sets, epochs, epsilons, seeds and description, and its rules if it lacks some}
+    scales : {scale: its data sets, epochs, epsilons, seeds and description}. A scale without some of the rules also
+        lists its rules
     run : settings that all runs share
     search : {setting: law}, the settings that every rule draws unless it has in_steps = false
     rules : {name: its title, needs, given settings (run, own) and further draws}; in_steps = false if the rule releases
@@ -89,8 +90,8 @@ class Contest:
 
         Returns
         -------
-        values : {setting: value}; a number from a "log" law has three significant digits. "step" is no setting of a
-            run, because `settings` computes the learning rate from "step"
+        values : {setting: value}; a number from a "log" law has three significant digits. The method `settings`
+            computes the learning rate of a run from "step"
         """
         rng = np.random.default_rng((zlib.crc32(rule.encode()), trial))
         values: Values = {}

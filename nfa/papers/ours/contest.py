@@ -67,7 +67,10 @@ class Search:
         return SEEDS_APART * self.number + place
 
     def values(self, trial: int) -> Values:
-        """The values that a trial draws. Each setting has its own generator, so rules draw shared settings alike.
+        """The values that a trial draws.
+
+        Each setting has its own generator. So two rules draw equal values for their shared settings at the same target,
+        epsilon and number.
 
         Source: [ours:search]
         """
@@ -80,7 +83,8 @@ class Search:
     def settings(self, trial: int, seed: int, *, winner: bool = False) -> Settings:
         """The run of a trial with the seed at place `seed` of the search.
 
-        A run of the search uses the other data without a test set. A run of the winner uses the target.
+        A run of the search uses the public data that contest.toml gives for the target, without a test set. A run of
+        the winner uses the target.
         """
         data: dict[str, Any] = {"dataset": self.target}
         if not winner:

@@ -75,7 +75,8 @@ def _seconds(timing: dict[str, float]) -> float:
 
 
 def _megabytes(of_runs: list[int | None]) -> float | None:
-    known = [number for number in of_runs if number is not None]  # records of secure runs and others lack it
+    # Some records lack this number, for example the records of secure runs.
+    known = [number for number in of_runs if number is not None]
     return statistics.median(known) / 1e6 if known else None
 
 

@@ -1,9 +1,9 @@
 """The search for every rule's settings: trials on MNIST, whole runs of the best trials, a choice for each epsilon.
 
-MNIST counts as public, so the search costs no privacy. We rank trials by their accuracy on 10,000 training images of
-MNIST, which are drawn with the seed. The search does not use the test set. Every rule has the same number of trials.
-`python -m nfa.papers.ours.tuning dense|cnn TRIALS [FINALISTS]` writes the chosen values. TRIALS and FINALISTS are the
-folders of the experiments. Until the finalists have run, the program chooses the best trial for every epsilon.
+MNIST counts as public, so the search does not increase any epsilon. We rank trials by their accuracy on 10,000 training
+images of MNIST, which are drawn with the seed. The search does not use the test set. Every rule has the same number of
+trials. `python -m nfa.papers.ours.tuning dense|cnn TRIALS [FINALISTS]` writes the chosen values. TRIALS and FINALISTS
+are the folders of the experiments. Until the finalists have run, the program chooses the best trial for every epsilon.
 """
 
 import json

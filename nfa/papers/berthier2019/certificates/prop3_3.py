@@ -32,7 +32,7 @@ need(all(GAMMA * a < 1 for a in ALPHA), "gamma alpha must be below 1 for every a
 
 
 def variances(first):
-    """The variances of θ_1, θ_2, ..., if θ_1 contains `first` η_0."""
+    """The variances of θ_1, θ_2, ..., if the coefficient of η_0 in θ_1 is `first`."""
     coefficients = [Fraction(0)]  # the coefficients of η_0, η_1, ... in θ_t; θ_0 is fixed
     for t, a in enumerate(ALPHA):
         coefficients = [(1 - GAMMA * a) * c for c in coefficients] + [Fraction(-1)]

@@ -4,16 +4,16 @@ Claim, about noise that feedback cancels partially: "Obviously, since we recover
 final model to be private".
 
 We read the claim as a claim about every learning rate and number of steps. (The claim is true if each step increases
-the distance between iterates.)
+the distance between the iterates for two neighbours.)
 
 Counterexample: noise feedback on the gradient, θ_{t+1} = θ_t - γ (g_t(θ_t) + η_{t+1} - η_t), η_0 = 0, independent
-η_t ~ N(0, σ²), with g_t(θ) = θ - x_t in one dimension. If every x_t is the goal, θ converges to this goal up to a
-variance. Replacing record t moves g_t by up to 2L. So the replacement moves θ_T by up to 2γL(1 - γ)^(T-t) and does not
-change the variance of θ_T. The laws of θ_T for the two records are therefore normal laws with the same variance. Their
-divergence of order 2 is distance²/variance. This divergence is at most 4L²/σ², the divergence of one release. By
-Pinsker, their total variation V satisfies V² <= KL/2 = distance²/(4 variance). Suppose a fair coin decides which of the
-two records is used. An attacker who knows both records, and all other records, guesses wrong with probability at least
-(1 - V)/2.
+η_t ~ N(0, σ²), with g_t(θ) = θ - x_t in one dimension. If every x_t is the goal, the mean of θ converges to this goal,
+and the variance of θ stays positive. Replacing record t moves g_t by up to 2L. So the replacement moves θ_T by up to
+2γL(1 - γ)^(T-t) and does not change the variance of θ_T. The laws of θ_T for the two records are therefore normal laws
+with the same variance. Their divergence of order 2 is distance²/variance. This divergence is at most 4L²/σ², the
+divergence of one release. By Pinsker, their total variation V satisfies V² <= KL/2 = distance²/(4 variance). Suppose a
+fair coin decides which of the two records is used. An attacker who knows both records, and all other records, guesses
+wrong with probability at least (1 - V)/2.
 
 Arithmetic: fractions. The square root is rounded up.
 """

@@ -7,9 +7,9 @@ We refute the claim in this meaning: the largest rate that avoids divergence is 
 that the guarantees by composition do not depend on the rate.)
 
 Counterexample: the loss (θ - x)²/2, and θ <- θ - γ (θ - x + noise) with noise N(0, σ²) on the gradient. The guarantee
-sets this noise. Start at a distance of START. Each step multiplies the mean square of the distance by (1 - γ)² and adds
-γ²σ². The mean square diverges only for γ >= 2. With both rates, θ ends nearer to x than it started. With the smaller
-rate, it ends much nearer.
+determines σ. At the start, θ is at a distance of START from x. Each step multiplies the mean square of the distance by
+(1 - γ)² and adds γ²σ². The mean square diverges only for γ >= 2. With both rates, θ ends nearer to x than it started.
+With the smaller rate, it ends much nearer.
 
 Arithmetic: fractions.
 """

@@ -1,17 +1,18 @@
 """Berthier, Differential Privacy for Machine Learning (2019), section 5.4 with Figure 13: berthier2019:ring.
 
-Claim: n >= 3 nodes on a ring, no two of which collude, compute the sum of their data points x_i in R^d. Each "should
-learn no more than this about the data of the other nodes", which "can be achieved by addition and subtraction of
-arbitrarily large noise".
+Claim: n >= 3 nodes on a ring, no two of which collude, compute the sum of their data points x_i in R^d. Each node
+"should learn no more than this about the data of the other nodes". This goal "can be achieved by addition and
+subtraction of arbitrarily large noise".
 
 We refute the claim in this meaning: the noise is Gaussian, N(0, M²), with some finite M. (With integers modulo m and
 one uniform mask, the protocol is exact.)
 
 Counterexample: three nodes with one number each. The first node adds noise to its number and sends the sum to the
 second node. The second node adds its number and sends the new sum to the third node. At the end, the first node
-subtracts the noise. The second node receives x_1 + N(0, M²). It also knows its own number and the final sum, which are
-the same for both data sets below. Yet this node can distinguish the data sets. The total variation between its views is
-at least P[view >= 1/2 | x_1 = 1] - P[view >= 1/2 | x_1 = 0], which is P[|N(0, 1)| <= 1/(2M)].
+subtracts the noise. The second node receives x_1 + N(0, M²). The second node also knows its own number and the final
+sum. Both numbers are the same for the two data sets below. Yet this node can distinguish the data sets. The total
+variation between its views is at least P[view >= 1/2 | x_1 = 1] - P[view >= 1/2 | x_1 = 0], which is P[|N(0, 1)| <=
+1/(2M)].
 
 Arithmetic: fractions. For the normal density between -u and u, exp(-t²/2) >= 1 - u²/2 and sqrt(2 pi) < 2.50663.
 """

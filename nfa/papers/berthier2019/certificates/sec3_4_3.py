@@ -5,9 +5,9 @@ for the second one", which has feedback, "assuming γ‖α_t‖ < 1". So feedbac
 privacy. The iterates are those of Proposition 3.3: θ_{t+1} = θ_t - γ(α_t θ_t + β_t) - η_{t+1} + η_t, η_0 = 0.
 
 Counterexample: one dimension, and one α for all steps. θ_t is an affine function of η_1 ... η_t, in which η_t has the
-coefficient -1. Its variance is σ² times the sum of the squares of the coefficients, so the variance is never below σ².
-The file computes this variance at every step, and also the variance without feedback. The comparison shows that
-feedback does not cancel most of σ² either.
+coefficient -1. The variance of θ_t is σ² times the sum of the squares of the coefficients, so it is never below σ². The
+file computes this variance at every step, and also the variance without feedback. Both variances are at least σ², so
+feedback does not cancel most of σ².
 
 Arithmetic: fractions.
 """

@@ -115,7 +115,7 @@ def _row(name: str, e: int) -> dict[str, Any]:
 
 
 def of(found: Rows, tau: str) -> dict[int, dict[str, Any]]:
-    """The rows with this tau, by their epochs."""
+    """The rows with this tau, as a dictionary from the number of epochs to the row."""
     return {row["epochs"]: row for row in found if row["tau"] == tau}
 
 

@@ -29,7 +29,7 @@ RIDGE: float = _FIGURES["data"]["ridge"]
 
 
 def cells(figure: str, scale: str, seeds: list[int]) -> list[Cell]:
-    """The runs of a figure at a scale: every reading, tau and seed. Some readings have only the first seeds.
+    """The runs of a figure at a scale: every reading, tau and seed. Some readings are run only with the first seeds.
 
     Source: [berthier2019:exp4.6]
     """
@@ -108,7 +108,7 @@ def epsilon_and_means(runs: Trained) -> dict[str, str]:
 
 
 def not_comparable(settings: Settings, record: dict[str, Any]) -> str:
-    """The reasons why the loss of a run cannot be compared with the figure. The figure never prints its losses."""
+    """The reasons why the loss of a run cannot be compared with the figure. The report prints no losses."""
     why = ["the losses in the figure are not printed"]
     if record["data"]["name"] != "epsilon":
         why.append(f"{record['data']['name']}, synthetic records")

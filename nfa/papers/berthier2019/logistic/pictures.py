@@ -19,7 +19,7 @@ def suboptimality_figure(path: Path, trained: Trained, least: Callable[[Cell], f
     Parameters
     ----------
     path : file to write
-    trained : list of (Cell, record), keys with tau and reading
+    trained : list of (Cell, record). The key of each cell has the entries tau and reading
     least : function of a run -> minimum of its objective
     log : True for logarithmic axes without epoch 0; False for linear axes with epoch 0. A dotted line marks the loss at
         theta = 0

@@ -151,10 +151,10 @@ def claimed_gaussian_scale(*, epsilon: float, delta: float, l2_sensitivity: floa
 
     Notes
     -----
-    This noise has no guarantee. `classical_gaussian_scale` raises an error if epsilon is above 1, because there the
-    noise has no proof. `gaussian_scale` holds for every epsilon. The report asks for noise strictly above the value
-    that this function returns. The noise is too little above an epsilon between 4 and 10, which depends on delta
-    (`nfa.papers.berthier2019.mechanisms.printed_scales.critical_epsilon`).
+    This noise has no guarantee. `classical_gaussian_scale` raises an error if epsilon is above 1, because no proof
+    covers such an epsilon. The noise of `gaussian_scale` is enough for every epsilon. The report asks for noise
+    strictly above the value that this function returns. The noise is too little if epsilon is above a limit. This limit
+    is between 4 and 10 and depends on delta (`nfa.papers.berthier2019.mechanisms.printed_scales.critical_epsilon`).
 
     Examples
     --------

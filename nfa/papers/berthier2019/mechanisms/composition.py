@@ -14,7 +14,7 @@ from scipy import special
 
 from nfa import require
 
-MOST_PATTERNS = 20  # most releases with different epsilons: we enumerate 2^20 patterns of answers
+MOST_PATTERNS = 20  # largest number of releases with different epsilons; they have 2^20 patterns of answers
 
 
 def basic_composition(spent: Iterable[tuple[float, float]]) -> tuple[float, float]:
@@ -201,7 +201,7 @@ def optimal_delta_of(total_epsilon: float, *, epsilons: Sequence[float], deltas:
 
     Notes
     -----
-    The enumeration takes exponential time. The report calls the problem hard for this reason
+    The enumeration takes exponential time. The report states that finding the least delta is NP-hard
     (`nfa eq berthier2019:rem-nphard`).
 
     Examples
@@ -229,7 +229,7 @@ def optimal_delta_of(total_epsilon: float, *, epsilons: Sequence[float], deltas:
 
 
 def _with_deltas(bits: float, deltas: Sequence[float]) -> float:
-    """1 - prod (1 - delta_i) (1 - bits), without cancellation for small numbers; bits is the delta without deltas."""
+    """1 - prod (1 - delta_i) (1 - bits), accurate for small numbers. bits is the delta if all deltas are 0."""
     if bits >= 1 or max(deltas) == 1:
         return 1.0
     return -math.expm1(math.fsum([math.log1p(-bits), *(math.log1p(-delta) for delta in deltas)]))

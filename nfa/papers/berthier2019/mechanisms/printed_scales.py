@@ -1,7 +1,7 @@
 """Propositions 2.2 and 2.4 of Berthier (2019): the printed scales of Gaussian and Laplace noise, and their privacy.
 
-All values come from closed forms. The file numbers.toml lists the report's statements and the questions that the
-report leaves open.
+All values come from formulas or from bisection on a formula, so nothing is trained. The file numbers.toml lists the
+report's statements and the questions that the report leaves open.
 """
 
 import math
@@ -101,7 +101,7 @@ LAPLACE = Analytic.from_toml(
 
 
 def exact_over_claimed(epsilon: float, delta: float) -> float:
-    """The ratio of the exact to the claimed delta at the printed noise; inf if it is too large for a float.
+    """The exact delta at the printed noise divided by the claimed delta. This ratio is at most 1 / delta.
 
     Source: [berthier2019:prop2.2]
 

@@ -16,7 +16,7 @@ from nfa.privacy.gaussians import check_noise
 
 
 def best_test(p, q) -> np.ndarray:
-    r"""The test with the smallest sum of errors: it decides for the likelier data set.
+    r"""The test with the smallest sum of errors. It decides for the data set that makes the outcome more likely.
 
     Source: [berthier2019:lecam]
 
@@ -26,7 +26,7 @@ def best_test(p, q) -> np.ndarray:
 
     Returns
     -------
-    test : (k,) array of 0 and 1, the answer to each outcome; 0 if both data sets are equally likely
+    test : (k,) array of 0 and 1, the answer to each outcome; 0 if the outcome is equally likely under both data sets
 
     Examples
     --------
@@ -188,7 +188,7 @@ def gaussian_membership(*, noise_multiplier: float) -> tuple[float, float]:
     return float(special.ndtr(1 / noise_multiplier / math.sqrt(2))), float(special.ndtr(0.5 / noise_multiplier))
 
 
-# --- what (epsilon, delta)-DP allows
+# --- errors that (epsilon, delta)-DP allows
 
 
 def dp_trade_off(type_one, *, epsilon: float, delta: float = 0.0) -> np.ndarray:

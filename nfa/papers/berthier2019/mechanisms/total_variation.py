@@ -69,7 +69,7 @@ def tv_of_any_two(delta: float, *, n: int, adjacency: str) -> float:
 
 
 def laplace_tv(*, l1_sensitivity: float, scale: float) -> float:
-    r"""A bound on the total variation between Laplace laws with centres a sensitivity apart, in any dimension.
+    r"""Bound on the total variation of two Laplace laws, in any dimension. Their centres differ by a sensitivity.
 
     .. math:: TV \le 1 - e^{-\Delta_1 / (2 b)}
 
@@ -157,7 +157,7 @@ def corrected_laplace_tv_scale(*, l1_sensitivity: float, delta: float) -> float:
 
 
 def gaussian_tv(*, l2_sensitivity: float, noise_std: float) -> float:
-    r"""The exact total variation between two Gaussian releases with means a sensitivity apart.
+    r"""The exact total variation between two Gaussian releases whose means differ by a sensitivity.
 
     .. math:: TV = \operatorname{erf}\Big(\frac{\Delta_2}{2 \sqrt2\, \sigma}\Big) = 2 \Phi\Big(\frac{\Delta_2}{2
               \sigma}\Big) - 1

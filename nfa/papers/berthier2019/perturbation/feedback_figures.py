@@ -1,7 +1,7 @@
 """Figures 7 and 8 of Berthier (2019): the variance of SGD's iterates with and without noise feedback.
 
-The report's figures are graphs of the dependence between variables. Here we run the update and compare its variance
-with the recursions of Propositions 3.2 and 3.3, which the report prints next to the figures.
+The report's figures are graphs of the dependence between variables. Here we run the update and compare the variance of
+the iterates with the recursions of Propositions 3.2 and 3.3, which the report prints next to the figures.
 """
 
 import tomllib
@@ -50,15 +50,15 @@ def update(alphas: tuple[float, ...], noise: np.ndarray, *, gamma: float, feedba
 def variances(alphas: tuple[float, ...], *, gamma: float, sigma: float, feedback: bool) -> np.ndarray:
     """Variances of theta_1 .. theta_T.
 
-    For the noise of each step, one run sets this noise to sigma and all other noises to 0. The variance of an iterate
-    is the sum of its squares over these runs.
+    For each step, one run sets the noise of this step to sigma and the noise of all other steps to 0. The variance of
+    an iterate is the sum of its squares over these runs.
     """
     impulses = update(alphas, sigma * np.eye(len(alphas)), gamma=gamma, feedback=feedback)
     return np.square(impulses).sum(axis=1)
 
 
 def feedback_rows(feedback: bool) -> list[dict[str, Any]]:
-    """A row for each of six steps: the variance from the printed recursion, and the variance of the update itself.
+    """A row for each of six steps: the variance from the printed recursion, and the variance of our iterates.
 
     Source: [berthier2019:prop3.2] [berthier2019:prop3.3]
     """

@@ -71,7 +71,7 @@ def simulate_pair(gradients: Gradients, others: Gradients, **settings) -> np.nda
 
     Parameters
     ----------
-    gradients, others : the gradients of the steps on the first and on the second data set, equally many
+    gradients, others : the gradients of the steps on the first and on the second data set, two lists of the same size
     settings : further arguments of `sgd_pass`
 
     Examples
@@ -137,7 +137,8 @@ def gradient_perturbation(
     Parameters
     ----------
     problem : Problem
-    gamma : float in (0, 2 / beta]; at these learning rates, no step on a shared record moves two passes apart
+    gamma : float in (0, 2 / beta]; at these learning rates, no step on a shared record increases the distance of two
+        passes
     sigma : float > 0, standard deviation of the noise on every entry of a gradient
     theta0 : (d,) array, public
     rng : numpy.random.Generator
@@ -158,7 +159,7 @@ def gradient_perturbation(
 
 
 def check_nonexpansive(problem: Problem, gamma: float) -> None:
-    """Raise ValueError unless gamma is in (0, 2 / beta], so that a step on a convex loss stretches no distance."""
+    """Raise ValueError unless gamma is in (0, 2 / beta], so that a step on a convex loss increases no distance."""
     if not 0 < gamma <= 2 / problem.beta:
         raise ValueError(f"gamma must be in (0, 2 / beta], here at most {2 / problem.beta:.6g}, got {gamma}")
 
@@ -169,7 +170,7 @@ def gradient_mechanism(problem: Problem, *, sigma: float) -> Mechanism:
     Source: [berthier2019:gradpert]
 
     The function raises ValueError if the gradients are not bounded or if sigma is out of range. A pass uses every
-    record once, so a whole pass costs as much as one step. This guarantee needs no convexity.
+    record once, so a whole pass has the same epsilon as one step. This guarantee needs no convexity.
     """
     if problem.L == math.inf:
         raise ValueError("the gradients of least squares are bounded only in a ball: give the problem a finite radius")

@@ -33,7 +33,7 @@ def iteration_bound(alpha, *, C: float, s, a, sigma):
     alpha : order > 1, or an array of orders
     C : float >= 0, Lipschitz constant of every step, for at least one of the two data sets
     s : (n,) array >= 0, the largest distance between the steps of the two data sets; for a record replaced at step t,
-        it is 2 gamma L at t and 0 elsewhere
+        s is 2 gamma L at t and 0 elsewhere
     a : (n,) array >= 0, freely chosen so that no z_t is negative
     sigma : (n,) array > 0, or one number: standard deviation of the Gaussian noise on each iterate
 
@@ -48,8 +48,8 @@ def iteration_bound(alpha, *, C: float, s, a, sigma):
 
     Notes
     -----
-    Both runs start at the same point, or in the same law. The theorem is about the last iterate. It does not cover the
-    other iterates, which must not be published.
+    Both runs start at the same point, or in the same law. The theorem is about the last iterate. The theorem does not
+    cover the other iterates, which must not be published.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def best_shifts(*, s: float, C: float, n: int, t: int) -> np.ndarray:
 
 
 def noise_share(C: float, i):
-    r"""The divergence of the record with the noise of i steps, divided by the divergence with the noise of one step.
+    r"""Divergence caused by a record under the noise of i steps, divided by the divergence under one step's noise.
 
     .. math:: \frac{1 - C^{-2}}{1 - C^{-2i}} = \Big( \sum_{k=0}^{i-1} C^{-2k} \Big)^{-1}, \qquad 1/i \text{ for } C = 1
 
@@ -122,7 +122,7 @@ def noise_share(C: float, i):
     Parameters
     ----------
     C : float >= 0, Lipschitz constant of a step
-    i : integer >= 1, or an array: the number of noises added from the record's step on
+    i : integer >= 1, or an array: the number of steps with noise from the record's step on
 
     Returns
     -------
@@ -179,11 +179,11 @@ def rdp_iteration(alpha, L: float, sigma: float, C: float, n: int, t: int):
     -----
     Only the last iterate may be released. If the loss is beta-smooth in theta for every record, C is
 
-    - 1 + gamma beta for any beta-smooth loss, as in the report. Clipping the gradient at L preserves this, because the
-      projection on a ball does not expand.
-    - 1 for a convex loss and gamma <= 2 / beta, and max(|1 - gamma mu|, |1 - gamma beta|) if it is mu-strongly convex.
-      Clipping does not preserve this in more than one dimension: the clipped gradient of a convex loss need not be
-      monotone.
+    - 1 + gamma beta for any beta-smooth loss, as in the report. Clipping the gradient at L preserves this C, because
+      the projection on a ball does not increase distances.
+    - 1 for a convex loss and gamma <= 2 / beta, and max(|1 - gamma mu|, |1 - gamma beta|) if the loss is mu-strongly
+      convex. In more than one dimension, clipping does not preserve this C, because the clipped gradient of a convex
+      loss need not be monotone.
 
     The bound is an equality for t = 1 and affine steps u -> C u. For t > 1 the noise of the steps before t hides the
     record too, but the bound does not count it. At t = n there is no gain: 2 alpha L^2 / sigma^2 is the curve of one
@@ -191,7 +191,8 @@ def rdp_iteration(alpha, L: float, sigma: float, C: float, n: int, t: int):
 
     Examples
     --------
-    Two noises and C^2 = 2 give the share (1 - 1/2) / (1 - 1/4) = 2/3. The curve of one release is 2 * 3 * 1 / 4.
+    Two steps with noise and C^2 = 2 give the share (1 - 1/2) / (1 - 1/4) = 2/3. The curve of one release is 2 * 3 * 1 /
+    4.
 
     >>> round(float(rdp_iteration(3, L=1.0, sigma=2.0, C=2**0.5, n=5, t=4)), 12)
     1.0

@@ -178,9 +178,9 @@ def one_pass(*, L: float, sigma: float, C: float, n: int, order: str, released: 
 
     Notes
     -----
-    If the order is fixed, the replaced record may be at the last step, so the curve is the curve of one release. A pass
-    that stops early costs at most as much as a whole pass, because we can regard its steps as the last steps of a pass.
-    The records that a pass does not use cost nothing.
+    If the order is fixed, the replaced record may be at the last step, so the curve is the curve of one release. The
+    epsilon of a pass that stops early is at most the epsilon of a whole pass, because we can regard its steps as the
+    last steps of a pass. The pass reveals nothing about records that it does not use.
 
     Examples
     --------

@@ -171,7 +171,7 @@ def output_release(problem: Problem, *, gamma: float, sigma: float) -> Classic:
 
 
 def feedback_release(problem: Problem, *, gamma: float, sigma: float) -> Classic:
-    r"""The guarantee of the last iterate of a pass with noise feedback, which is the guarantee of noise on the output.
+    r"""The guarantee of the last iterate of a pass with noise feedback. Noise on the output has the same guarantee.
 
     .. math:: \theta_n = y_n - \eta_n, \qquad y_t = y_{t-1} - \gamma \nabla \ell(y_{t-1} - \eta_{t-1}, x_t)
 
@@ -179,7 +179,7 @@ def feedback_release(problem: Problem, *, gamma: float, sigma: float) -> Classic
 
     Parameters
     ----------
-    problem : Problem; its radius is not used, because least squares has no bounded gradients here
+    problem : Problem with the logistic loss. Its radius is not used, because noise feedback has no projection
     gamma : float in (0, 2 / beta], learning rate
     sigma : float > 0, standard deviation of the noise on the iterate
 
@@ -193,7 +193,7 @@ def feedback_release(problem: Problem, *, gamma: float, sigma: float) -> Classic
     noises eta_1 .. eta_{n-1} do not depend on the data. Given these noises, y_n is the output of a pass without noise
     on the shifted losses u -> l(u - eta_{t-1}, x_t). The shifted losses have the same mu, beta and L, so `output_gaps`
     bounds the gap between y_n on two neighbours. eta_n is fresh noise on y_n. By joint convexity (Lemma 3.1), averaging
-    over the other noise does not increase the divergence. So the claim of Section 3.4.3 is false.
+    over eta_1 .. eta_{n-1} does not increase the divergence. So the claim of Section 3.4.3 is false.
     """
     if problem.loss != "logistic":
         raise ValueError(

@@ -140,7 +140,7 @@ class Problem:
 
 
 def minimise(problem: Problem, *, eta: np.ndarray | None = None, tolerance: float = 1e-9) -> np.ndarray:
-    r"""The exact minimiser of the mean loss, plus a linear term if one is given.
+    r"""The minimiser of the objective: the mean loss or, if eta is given, the mean loss plus a linear term.
 
     .. math:: \theta^* = \mathrm{argmin}_\theta \frac1n \sum_i \ell(\theta, x_i) + \eta^\top \theta
 

@@ -143,7 +143,7 @@ def after_step(z: float, epsilon, *, C: float, s: float):
 
     Returns
     -------
-    z, epsilon : the shift after the step, and the same bound
+    z, epsilon : the shift after the step, and the bound epsilon, which does not change
 
     Raises
     ------

@@ -14,7 +14,7 @@ from nfa.experiments.report import compare
 from nfa.papers.berthier2019.ring_sum.ring_sum import gaussian_mask_error, gaussian_mask_leak
 
 SIZES = [1e1, 1e3, 1e6, 1e9, 1e12, 1e15]  # standard deviations of the mask
-DELTA, VALUES = 1.0, 200  # distance of the two values; number of values in (0, 1] that are masked and unmasked
+DELTA, VALUES = 1.0, 200  # distance of two values of x_1; number of values that are masked and unmasked
 
 Rows = list[dict[str, Any]]
 

@@ -1,4 +1,4 @@
-"""A ring of n nodes computes the sum of their numbers, and no node learns more: Berthier (2019), Section 5.4.
+"""The ring of Berthier (2019), Section 5.4: n nodes compute the sum of their numbers, and learn only this sum.
 
 The report sketches the protocol with "arbitrarily large noise". Here the numbers are integers modulo m and the noise is
 one uniform mask, so secrecy is exact. `gaussian_mask_leak` computes how much Gaussian noise on real numbers reveals.

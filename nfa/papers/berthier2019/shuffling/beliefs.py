@@ -240,7 +240,7 @@ def used_sets(phi: Sequence[Sequence[Number]]) -> dict[int, Number]:
 
 
 def table(phi: Iterable[Iterable[Number]], n: int | None) -> tuple[list[list[Number]], int]:
-    """The checked rows, with integers as fractions, and n. We divide rows by their largest entry; no belief changes."""
+    """The checked rows, with integers as fractions, and n. Each row is divided by its largest entry."""
     rows = [[Fraction(f) if isinstance(f, int) else f for f in row] for row in phi]
     n = len(rows[0]) if rows else n
     if n is None or any(len(row) != n for row in rows):

@@ -32,7 +32,7 @@ def conjectured_step_rdp(orders, *, n: int, t: int, L: float, sigma: float, C: f
     n : int >= 1, number of records
     t : int in 1 .. n. In Conjecture 1, t is the number of outputs already seen, so the step is number t + 1. In
         section 4.4.2 and Conjecture 2, t is the number of the step. The weight of a record at step t is 1 / (n - t +
-        1), so the second meaning is the natural meaning. The difference of one is within the O(...)
+        1), so the second meaning is the natural meaning. The difference of one step is within the O(...)
     L : float > 0, clip norm
     sigma : float >= 2 L, noise std on each coordinate of the gradient
     C : float, at least 16 in the report; the report's experiments use 16

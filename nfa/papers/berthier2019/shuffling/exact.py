@@ -63,7 +63,7 @@ def _log_density(mixture: Mixture, sigma: float) -> LogDensity:
 
 
 def worst_pair(orders, *, c: float, x: float) -> np.ndarray:
-    r"""The divergence of one step of weight c at the worst centres that we know, exact at integer orders.
+    r"""The exact divergence of one step at the worst centres that we know, if the replaced record has the weight c.
 
     .. math:: D_\alpha((1 - c) N(-L, \sigma^2) + c N(L, \sigma^2) \| N(-L, \sigma^2)), \qquad x = 4 L^2 / \sigma^2
 

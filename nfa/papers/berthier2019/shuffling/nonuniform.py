@@ -1,4 +1,4 @@
-"""Amplification by subsampling with unequal weights, and the divergence of three laws that its proof uses.
+"""Amplification by subsampling with unequal weights, and the divergence of three laws that the report's proof uses.
 
 A mechanism runs on one random record. Record i has the probability w_i <= c, which does not depend on the data.
 Neighbours replace one record. Orders are integers, and epsilons are in nats.
@@ -79,8 +79,8 @@ def subsampled_nonuniform(orders, *, c: float, curve: Curve) -> np.ndarray:
 
     Returns
     -------
-    rdp : (k,) array, nats, under replace-one; inf if the curve is inf at the order. It can exceed the curve, which is
-        also a bound
+    rdp : (k,) array, nats, under replace-one; inf if the curve is inf at the order. The result can exceed the curve.
+        The curve itself is also a bound
 
     Raises
     ------

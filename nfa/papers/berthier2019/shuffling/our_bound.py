@@ -1,10 +1,10 @@
 """Privacy of SGD with shuffling: the bound of Conjecture 1 with all its terms, by our own unreviewed proof.
 
 For the setting, see `nfa.papers.berthier2019.shuffling.conjectures`. Two gradients of a step are at most 2 L apart, and
-x = 4 L^2 / sigma^2 is the square of this distance divided by sigma. `nfa.papers.berthier2019.shuffling.our_proof` has
-the proof with its hypotheses: batch size one, one record replaced, fresh noise in each step. **Nobody else has reviewed
-the proof.** So no accountant calls this module. You get its numbers only if you call its functions yourself, and the
-class of the result is `Unreviewed`.
+x = 4 L^2 / sigma^2 is the square of 2 L / sigma. `nfa.papers.berthier2019.shuffling.our_proof` has the proof with its
+hypotheses: batch size one, one record replaced, fresh noise in each step. **Nobody else has reviewed the proof.** So no
+accountant calls this module. You get its numbers only if you call its functions yourself, and the class of the result
+is `Unreviewed`.
 """
 
 import math
@@ -62,8 +62,8 @@ def corrected_step_rdp(orders, *, c, L: float, sigma: float, cap: bool = True) -
               + 2 \sum_{j=3}^\alpha c^j \binom{\alpha}{j} e^{j (j-1) x / 2} \Big),
               \qquad x = \frac{4 L^2}{\sigma^2},\ c = \frac{1}{n - t + 1}
 
-    With the cap, the first term has min{4 (e^x - 1), 2 e^x}. The result is then at most 2 alpha L^2 / sigma^2, the
-    value of the step if its record is known.
+    With the cap, the first term has min{4 (e^x - 1), 2 e^x} in place of 4 (e^x - 1). The result is then at most 2 alpha
+    L^2 / sigma^2, the value of the step if its record is known.
 
     Source: [berthier2019:conj1] [ours:conjecture-1]
 
@@ -108,7 +108,7 @@ def corrected_step_rdp(orders, *, c, L: float, sigma: float, cap: bool = True) -
         raise NoGuarantee("berthier2019:conj1", f"the proof is for integer orders, got {alpha:g}: give integer orders")
     x, largest = 4 * (L / sigma) ** 2, int(orders[-1])
     j = np.arange(largest + 1)
-    terms = math.log(2) + j * (j - 1) * x / 2  # logs of the ratio's j-th moments
+    terms = math.log(2) + j * (j - 1) * x / 2  # logs of the factors of c^j binomial(alpha, j) in the formula
     terms[2] = math.log(4) + log_expm1(x)
     if cap:
         terms[2] = min(terms[2], math.log(2) + x)
@@ -245,12 +245,13 @@ def corrected_epsilon(
     -----
     If the proof is right, the curve is at least the Renyi divergence of all iterates of the run, wherever the run
     stops. Each B holds given all outputs before its step. The cap of a pass holds given all outputs before the pass. So
-    the costs of w passes and r steps add up.
+    the Renyi epsilons of w passes and r steps add up.
 
-    With the cap, a pass that stops early can cost more than its share of the whole pass, because few steps can cost
-    nearly as much as the capped pass. For example, take n = 2, sigma = L and delta = 1e-5. The first step of a whole
-    pass has epsilon 8.98, but half of the capped pass gives 7.84. Without the cap, the share would be enough, because
-    each step costs more than the step before it.
+    With the cap, a pass that stops early can have a larger epsilon than its share of the whole pass. The reason is that
+    the epsilon of few steps can be nearly as large as the epsilon of the capped pass. For example, take n = 2, sigma =
+    L and delta = 1e-5. The first step of a whole pass has epsilon 8.98, but half of the capped pass gives 7.84. Without
+    the cap, the share would be enough, because the epsilon of each step is larger than the epsilon of the step before
+    it.
 
     Examples
     --------

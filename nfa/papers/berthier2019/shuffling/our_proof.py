@@ -6,7 +6,7 @@ The functions below compute each object of the proof in exact fractions, so that
 draws a fresh, uniform permutation s of the records, independent of the past given the data. (H3) The batch size is one.
 Step j of a pass emits theta_j with the density kappa_j(. ; h, x_{s_j}), where h is all previous output of the
 algorithm. The step may depend adaptively on h, but on the permutation only through the current record. (H4) There is no
-hidden state: what later steps use is a function of the output. (H5) The densities are positive, as with Gaussian noise;
+hidden state: later steps use only functions of the output. (H5) The densities are positive, as with Gaussian noise;
 otherwise see remark 1. (H6) A pass has at most n steps. For Gaussian steps also (H7): gradients are clipped to L, the
 noise on the iterate is N(0, gamma^2 sigma^2 I), and x = 4 L^2 / sigma^2.
 
@@ -29,10 +29,10 @@ the components are double edges, alternating cycles, one path that starts at row
 The path from j ends at a record, because the other rows have degree 2. It enters every record by an M-edge, so its end
 is covered only by M (`path_end`). A path with two record ends has only rows with both edges inside, so it has an even
 number of alternating edges. Therefore one end is covered only by M, and the other only by M'. Exchange M and M' on this
-path (`exchange`). Both maps stay injective on the same rows. The multiset of edges stays the same, so w(M) w(M') and
-the components do too. A second exchange undoes the first. The exchange flips the sign of 1[k in M] - 1[k in M'] at both
-ends, so those contributions cancel. In all other places the difference is 0. What is left is b_k - a_k = P(the path
-from j ends at k) >= 0. QED
+path (`exchange`). Both maps stay injective on the same rows. The multiset of edges does not change, so w(M) w(M') and
+the components do not change. A second exchange undoes the first. The exchange flips the sign of 1[k in M] - 1[k in M']
+at both ends, so those contributions cancel. In all other places the difference is 0. What is left is b_k - a_k = P(the
+path from j ends at k) >= 0. QED
 
 **Proposition (decomposition).** Write N_k for kappa_t(. ; h, x_k) and N'_0 for kappa_t(. ; h, x'_0). There are
 probability vectors pi, pi' on the records other than 0, and a law O that is the same for D and D', such that
@@ -50,7 +50,8 @@ The b_k do not depend on record 0, so O is common. QED (`decomposition`)
 **Corollary 1.** Take a jointly convex divergence (e^{(a-1) D_a} for a > 1, or hockey stick). Its value for p from q is
 at most the largest value, over centres o, r, s among the N's, for (1 - c) N_o + c N_r from (1 - c) N_o + c N_s.
 *Proof.* Write both sides as mixtures over (o, r, s) with product weights, and use joint convexity. QED
-The bound has no term for the belief. It holds for each history, so condition only on released outputs and compose.
+The bound has no term for the belief. The bound holds for each history of released outputs, so the bounds of the steps
+compose.
 
 **Corollary 2 (Gaussian step, whole order a >= 2).** Under (H7), for every c in (0, 1], D_a(p||q) <= B(c, a, x)
 <= 2 a c^2 (e^x - 1) + K_a(x) c^3 (`nfa.papers.berthier2019.shuffling.our_bound.corrected_step_rdp`,
@@ -68,12 +69,12 @@ sigma >= 2 L. This is the conjecture with C = 16, for each whole a >= 2. For a r
 holds for every history. Releasing only the last iterate is post-processing.
 
 **Corollary 3 (a whole run).** Let P_j(a) be the sum of B(1 / (n - t + 1), a, x) over t = 1 .. j, or 2 a L^2 / sigma^2
-if this is less. A run of w passes of k steps and r < k steps of one more pass costs at most w P_k(a) + P_r(a) at each
-whole a >= 2. *Proof.* Given all outputs of earlier passes, j steps of a pass cost at most the sum, by Corollary 2 and
-adaptive composition. Given the order of the pass too, they cost at most one Gaussian release of sensitivity 2 L, since
-record 0 is used at most once. The order is the same under D and D', and joint convexity over the orders gives 2 a L^2 /
-sigma^2. Compose the passes. QED P_r may be more than r / k of P_k, because the cap acts on P_k
-(`nfa.papers.berthier2019.shuffling.our_bound.corrected_epsilon`).
+if this is less. Take a run of w passes of k steps and r < k steps of one more pass. Its Renyi divergence is at most w
+P_k(a) + P_r(a) at each whole a >= 2. *Proof.* Given all outputs of earlier passes, the divergence of j steps of a pass
+is at most the sum, by Corollary 2 and adaptive composition. Given the order of the pass too, it is at most the
+divergence of one Gaussian release of sensitivity 2 L, since record 0 is used at most once. The law of the order is the
+same under D and D', and joint convexity over the orders gives 2 a L^2 / sigma^2. Compose the passes. QED P_r may be
+more than r / k of P_k, because the cap acts on P_k (`nfa.papers.berthier2019.shuffling.our_bound.corrected_epsilon`).
 
 **Remarks.** 1. Zeros: if a history is possible under both D and D', make the phi positive and take the limit along a
 subsequence. The limit exists because O, A and B are in compact simplices. 2. If record 0 is deleted instead, q = O and
@@ -84,8 +85,8 @@ momentum must be a function of released outputs. 5. K_a is not small. At n = 100
 exceed the leading term from a = 14 on, so the conjecture is false uniformly in a. 6. The sum over steps is loose. For
 all of n = 3 records and a = 2, the exact bounds of the steps add up to 1.532, but the divergence of the pass is .453.
 At tau = 1 the sum of the c^2 tends to pi^2 / 6, which is no amplification. 7. In our searches, the worst centres are
-o = s at one end and r at the other (`nfa.papers.berthier2019.shuffling.exact.worst_pair`). We have no proof of this, so
-only B is proved.
+o = s at one end and r at the other (`nfa.papers.berthier2019.shuffling.exact.worst_pair`). We have no proof that these
+centres are the worst, so only B is proved.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -101,7 +102,7 @@ Record = TypeVar("Record", bound=Hashable)
 
 @dataclass(frozen=True)
 class Decomposition:
-    """Weights of the n records in the laws of the proposition. Slot 0 is N_0 in A, N'_0 in B, and empty in O.
+    """Weights of the n records in the laws of the proposition. Weight 0 is for N_0 in A and N'_0 in B, and 0 in O.
 
     Parameters
     ----------
@@ -208,7 +209,7 @@ def path_end(M: Mapping[Row, Record], without: Mapping[Row, Record], j: Row) -> 
 def exchange(
     M: Mapping[Row, Record], without: Mapping[Row, Record], record: Record
 ) -> tuple[dict[Row, Record], dict[Row, Record]]:
-    """Swap two injective maps on a path. The path starts at a record that only one of the maps covers.
+    """Exchange the edges of two injective maps on a path. The path starts at a record that only one map covers.
 
     Source: [berthier2019:conj1] [ours:conjecture-1]
 
@@ -220,7 +221,7 @@ def exchange(
     Returns
     -------
     M, without : the two maps after the exchange: on the same rows, injective, with the same edges in total. The record
-        and the other end have changed sides. A second exchange undoes the first
+        and the other end of the path are each covered by the other map than before. A second exchange undoes the first
 
     Raises
     ------

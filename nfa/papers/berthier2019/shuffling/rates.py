@@ -55,7 +55,7 @@ def squared_distance(
     kept, pull = 1 - gamma * a, gamma * a * (x - goal)  # a step: off <- kept off + pull - gamma eta
     orders = [[i] for i in range(len(a))] if replacement else list(permutations(range(len(a))))
     laws = [_of_order(kept[list(s)], pull[list(s)]) for s in orders]
-    K, b, spread = np.array(laws).T  # of one step with replacement, or of one pass without
+    K, b, spread = np.array(laws).T  # for one step with replacement, or for one pass without replacement
     KK, Kb, bb, K, b = (float(np.mean(v)) for v in (K**2, K * b, b**2, K, b))
     bb += (gamma * sigma) ** 2 * float(np.mean(spread))
     first, second = float(theta0 - goal), float(theta0 - goal) ** 2
@@ -65,6 +65,6 @@ def squared_distance(
 
 
 def _of_order(kept: np.ndarray, pull: np.ndarray) -> tuple[float, float, float]:
-    """K, b and spread of steps in this order: they turn a distance off into K off + b, and unit noise adds spread."""
+    """K, b and spread: the steps map a distance z to K z + b, and noise of variance 1 adds the variance spread."""
     later = [prod(kept[j + 1 :]) for j in range(len(kept))]
     return prod(kept), float(pull @ later), float(np.square(later).sum())

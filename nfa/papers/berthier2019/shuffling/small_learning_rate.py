@@ -118,8 +118,8 @@ def rdp_small_learning_rate(alpha, L: float, sigma: float, n: int, *, rate: str)
     - For 1/n: e^w - 1 <= w + 0.72 w^2, and the sums of w and w^2 are at most log(n) + 3 and pi^2 / 6 + (4 log(n) + 8) /
       n. So n times the mean is at most 2 log(n) from n = 100 on.
 
-    For smaller n, we computed both sides at y = 1, where their ratio is largest. The report's own proof does not give
-    the bound for 1/n, because the sum in this proof is larger than log(n) / n.
+    For smaller n, we computed both sides of the inequality at y = 1, because their ratio is largest there. The report's
+    own proof does not give the bound for 1/n, because the sum in this proof is larger than log(n) / n.
 
     Examples
     --------

@@ -4,7 +4,7 @@ Claim: let f_0 and f_1 be the densities of the release without and with example 
 Let f-bar_1 = (c_1/c_0) ((1-q) f_0 + q g). Here g is the law of f_0 plus the normal vector of example N+1. Then for
 every λ > 0, E_{f_0}[(f_0/f-bar_1)^λ] <= (c_0/c_1)^λ E_{f_0}[(f_0/((1-q) f_0 + q Γ f_0))^λ]. Here Γ is the translation
 by the mean of example N+1, of norm at most 1. Hypotheses as in Theorem 4: every batch of N_B or more has variance σ² or
-more. With this inequality, the paper's display below (32) ends with the same result for every covariance Σ_{N+1}.
+more. With this inequality, the paper's derivation below (32) ends with the same result for every covariance Σ_{N+1}.
 
 Counterexample, on the line, λ = 1: N examples have N(0, EACH), and example N+1 has N(1, WIDE). Without the common
 factor c_0/c_1 the left side is at least P²/((1-q) P + q G). Here P and G are the probabilities of the event |x| <=

@@ -12,7 +12,7 @@ We refute the claim in this meaning: the output is the sum of the estimates as r
 
 Counterexample: the first layer of the paper's MLP on MNIST and its largest batch. Estimates of different examples are
 independent. The covariance of a vector of norm at most C has a trace of at most C². So the trace for the sum over n
-examples is at most n C². The least eigenvalue is at most n C² over the number of parameters, for every σ.
+examples is at most n C². The least eigenvalue is at most n C² divided by the number of parameters, for every σ.
 
 Arithmetic: fractions.
 """

@@ -11,8 +11,8 @@ Counterexample: one dense layer of two inputs and M outputs at parameters 0, wit
 ln M. All N examples have [h; 1] = OTHERS. D' has one more example, TARGET. Σ_B has M equal blocks, L_0²/σ² times the
 sum of [h; 1][h; 1]ᵀ. TARGET is orthogonal to the others. So for a batch of D, the sum along TARGET has only the extra
 noise: it is normal, N(0, σ_0² C² I) in M dimensions. With TARGET in the batch, the extra noise along TARGET is 0. The
-sum along TARGET is then the clipped estimate of TARGET, of norm at most C. The event is a norm of at most C. For even
-M, P[χ²_M <= u] <= (u/2)^(M/2)/(M/2)!.
+sum along TARGET is then the clipped estimate of TARGET, of norm at most C. The event is that the norm of this sum is at
+most C. For even M, P[χ²_M <= u] <= (u/2)^(M/2)/(M/2)!.
 
 Arithmetic: fractions. The decimal module rounds log correctly. We then move the value outwards by one unit in the last
 place.

@@ -7,8 +7,8 @@ We refute the claim in this meaning: "precision" is the precision of the estimat
 N(0, σ²). (The claim is true for the bias of the estimate.)
 
 Counterexample: the loss (v + z)² at v = V. Its gradient is 2 V. The mean square of the estimate's distance from the
-gradient is the squared bias plus the proxy's variance over K. Both are polynomials in the moments of z: E z^(2j) =
-σ^(2j) 1 · 3 ··· (2j - 1), and E z^(2j+1) = 0.
+gradient is the squared bias plus the proxy's variance divided by K. The bias and the variance are polynomials in the
+moments of z: E z^(2j) = σ^(2j) 1 · 3 ··· (2j - 1), and E z^(2j+1) = 0.
 
 Arithmetic: fractions.
 """

@@ -2,9 +2,9 @@
 
 dpulr2024:thm2, dpulr2024:alg1.L209, dpulr2024:A5-claims, dpulr2024:claims, dpulr2024:asm1. Claim: if the noise of the
 estimates satisfies (8), Algorithm 1 is (α, γ)-RDP with γ as in (11), T = 1 here, under the conditions checked below. So
-it is (γ + ln(1/δ)/(α-1), δ)-DP. Line 209 outputs this cost, Appendix A.5 calls it independent of K, and the abstract
-and section 5 promise it. Section 3.2 concludes this bound from Assumption 1, which holds here with N_0 = 1. No loss is
-0, so the covariance of one example has full rank. Neighbours differ by one more example.
+it is (γ + ln(1/δ)/(α-1), δ)-DP. Line 209 outputs this cost. Appendix A.5 states that the cost does not depend on K. The
+abstract and section 5 promise the guarantee. Section 3.2 concludes this bound from Assumption 1, which holds here with
+N_0 = 1. No loss is 0, so the covariance of one example has full rank. Neighbours differ by one more example.
 
 Counterexample: noise z on D_THETA parameters (section 3.2: Jacobian I), and all losses L_0 = 1 at θ_0. The losses of
 the N examples are constant. The target is only in D' and has the loss 1 + G θ_1. (8) with equality gives σ² = n/(K C²
@@ -13,8 +13,8 @@ direction u on the sphere times a norm of at most C, and E exp(t u_1) <= exp(t²
 estimates, P[first entry >= s] <= exp(-s² D_THETA/(2nC²)), and P[first entry <= -s] has the same bound. The first entry
 a of the target's estimate has mean G and variance V = C²σ_0²/n + 2G²/K. The rest r has E|r|² = (D_THETA - 1)(C²σ_0²/n +
 G²/K). If a >= SAFE G, |r| <= a SLOPE and SAFE G >= C, the first entry of the clipped estimate is at least C/sqrt(1 +
-SLOPE²). The inequalities of Chebyshev and Markov bound the probabilities. The event: the sum over the batch, N_B times
-the update, has a first entry of TAU or more.
+SLOPE²). The inequalities of Chebyshev and Markov bound the probabilities. The event is that the sum over the batch, N_B
+times the update, has a first entry of at least TAU.
 
 Arithmetic: fractions. The decimal module rounds log, exp and sqrt correctly. We then move each value one unit outwards.
 """

@@ -9,8 +9,9 @@ batch. Let min λ(Σ_{i in J} Σ_{d_i}) >= σ² for all |J| >= N_B. Suppose 1 <=
 (α, γ)-RDP for neighbours that differ by one example, with γ = q p(N_B-1; N-bar, q)/(1 - P(N_B-1; N-bar, q)) + 2q²α/σ².
 (33) and (41) state this bound for D_α(M(D) ‖ M(D')), if D' is the larger data set.
 
-Counterexample, on the line: N examples have N(0, EACH). D' has one more example. It has N(MEAN, WIDE), as allowed.
-The event is |M| >= REACH. Every divergence of the two laws is at least the divergence of this event's probabilities.
+Counterexample, on the line: N examples have N(0, EACH). D' has one more example with N(MEAN, WIDE), which the
+hypotheses allow. The event is |M| >= REACH. Every divergence of the two laws is at least the divergence of this event's
+probabilities.
 
 Arithmetic: fractions. The decimal module rounds log and exp correctly. We then move each value one unit outwards. A
 normal law of variance v has P[|x| >= t] <= 2 exp(-t²/(2v)) and P[|x - mean| < t] <= 2t/sqrt(2πv), and 2π > 6.28.

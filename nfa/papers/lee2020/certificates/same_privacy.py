@@ -10,9 +10,9 @@ e itself (section 3.2, Figure 1). (If τ_h is from a sensitivity that holds, the
 
 Counterexample: the network for Fashion-MNIST of section 5.2, 784-128-256-10, β = 0.9, τ_e = 0.1, S = 2. The weights of
 the last two layers are 0. With their biases, each of the 256 sigmoids has the output OUTPUT, and each class has ŷ =
-1/10. One record has one label or another. The direction of the output layer alone is (e hᵀ, e), with the error e
-clipped to τ_e. The squared distance of the two directions is |e - e'|² (|h|² + 1), which is more than S². For two
-normal laws with the same variance, the divergence of every order is proportional to this squared distance.
+1/10. The two data sets differ in the label of one record. The direction of the output layer alone is (e hᵀ, e), with
+the error e clipped to τ_e. The squared distance of the two directions is |e - e'|² (|h|² + 1), which is more than S².
+For two normal laws with the same variance, the divergence of every order is proportional to this squared distance.
 
 Arithmetic: fractions, by squares of norms. |ŷ - y| is the same for each label, so e · e' is a fraction.
 """

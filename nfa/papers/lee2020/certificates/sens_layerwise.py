@@ -7,9 +7,10 @@ We refute the claim in this meaning: l is any layer, here the sigmoid layer. (Th
 layers, γ = 1, and sigmoid layers, γ = 1/4.) The file omits the share of the output layer, so the refutation holds for
 every signal from which this layer learns.
 
-Counterexample: one record x = 1 with one label or the other, m = 1, a tanh layer below a sigmoid layer. All weights are
-0. With the biases, each tanh unit has the output OUTPUT, and both classes have ŷ = 1/2. The feedback is B = β u (1,
--1)/sqrt 2. Here the n entries of u are equal and |u| = 1. The two labels have the errors ∓(1, -1)/2, clipped to τ_e.
+Counterexample: one record x = 1, whose label differs between the two data sets, m = 1, a tanh layer below a sigmoid
+layer. All weights are 0. With the biases, each tanh unit has the output OUTPUT, and both classes have ŷ = 1/2. The
+feedback is B = β u (1, -1)/sqrt 2. Here the n entries of u are equal and |u| = 1. The two labels have the errors ∓(1,
+-1)/2, clipped to τ_e.
 
 Arithmetic: fractions, by squares of norms: |v xᵀ|² = |v|² |x|², and B e = ∓τ_e β u has |B e| = τ_e β.
 """
@@ -33,7 +34,7 @@ need(L == 3 and M == 1, "L must be 3, for two hidden layers and an output layer,
 need(0 < BETA and 0 < TAU_E and 0 < TAU_H, "beta, tau_e and tau_h must be positive")
 need(GAMMA_TANH >= 1 and GAMMA_SIGMOID >= Fraction(1, 4), "gamma must be at least 1 for tanh and 1/4 for the sigmoid")
 need(-1 < OUTPUT < 1, "OUTPUT, the output of a tanh unit, must be in (-1, 1)")
-error = (Fraction(-1, 2), Fraction(1, 2))  # ŷ - y for one label; for the other label it is the opposite
+error = (Fraction(-1, 2), Fraction(1, 2))  # ŷ - y for one label; the other label has the opposite error
 need(
     sum(e * e for e in error) >= TAU_E**2, "the norm of the error must be at least tau_e, so that the error is clipped"
 )

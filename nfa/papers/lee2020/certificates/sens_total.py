@@ -8,9 +8,10 @@ We refute the claim in three meanings. In the first meaning, the output layer le
 and Figure 1. The other two meanings are refuted with sigmoid units. In the second meaning, the output layer learns from
 β e. In the third meaning, it learns from e times the derivative of the softmax, e ⊙ ŷ(1 - ŷ).
 
-Counterexample: one record x = 1 with one label or the other, m = 1, one hidden layer. All weights are 0. With the
-biases, each hidden unit has the output of SIGMOID or TANH, and both classes have ŷ = 1/2. The feedback is B = β u (1,
--1)/sqrt 2. Here the n entries of u are equal and |u| = 1. The two labels have the errors ∓(1, -1)/2, clipped to τ_e.
+Counterexample: one record x = 1, whose label differs between the two data sets, m = 1, one hidden layer. All weights
+are 0. With the biases, each hidden unit has the output of SIGMOID or TANH, and both classes have ŷ = 1/2. The feedback
+is B = β u (1, -1)/sqrt 2. Here the n entries of u are equal and |u| = 1. The two labels have the errors ∓(1, -1)/2,
+clipped to τ_e.
 
 Arithmetic: fractions, by squares of norms: |v xᵀ|² = |v|² |x|², and B e = ∓τ_e β u has |B e| = τ_e β.
 """

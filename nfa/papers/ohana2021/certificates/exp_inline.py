@@ -31,8 +31,8 @@ need(SIZES == (784, 512, 512, 10), "SIZES must be 784, 512, 512 and 10, as in se
 need(BATCH == 256, "BATCH must be 256, as in section 4")
 need(0 < MULTIPLIER <= 8, "MULTIPLIER must be in (0, 8], as noise multipliers usually are")
 parameters = sum((SIZES[l - 1] + 1) * SIZES[l] for l in range(1, len(SIZES)))
-theirs = SIGMA**2 * max(SIZES[1:])  # in every layer, (E‖g‖)² is at most this, and the signal is 1
-usual = Fraction(MULTIPLIER**2 * (parameters - 1), BATCH**2)  # (E‖noise‖)² is at least this, the signal at most 1
+theirs = SIGMA**2 * max(SIZES[1:])  # upper bound on (E‖g‖)² in every layer, for a signal of norm 1
+usual = Fraction(MULTIPLIER**2 * (parameters - 1), BATCH**2)  # lower bound on (E‖noise‖)² / BATCH²
 if usual <= 4 * theirs:
     raise SystemExit("not refuted: the lower bound on the noise of DP-SGD is at most twice the noise of the paper")
 down, up = Context(prec=4, rounding=ROUND_FLOOR), Context(prec=4, rounding=ROUND_CEILING)

@@ -9,7 +9,8 @@ Appendix A.1 has log[(m-1)/m + r/m]. Hypotheses: entries of h, offset and clippe
 
 The proof chooses D and D' so that the new record has the larger term, but a guarantee must hold for all neighbours.
 
-Counterexample: one unit, the identity as activation, one input. D' has a smaller last record. B e is the same for all.
+Counterexample: one unit, the identity as activation, one input. D' has a smaller last record. All records have the same
+B e.
 
 Arithmetic: fractions for the closed form (7) of two normal laws. The decimal module rounds log correctly. We then move
 the value outwards by one unit in the last place.

@@ -3,14 +3,15 @@
 ohana2021:prop3-dp, ohana2021:claim-strong. Claim: the training is (L T n_{l-1} ε_PDFA + log(1/δ)/(α-1), δ)-private for
 all δ in (0, 1). By (17), ε_PDFA = 2α/(mσ²) r τ_B² + n_l α/(2(α-1)) log[m/(m+1-r)], r = (γ^max
 τ_h^max/(γ^min τ_h^min))². With σ <= 0.2 these are "strong privacy constraints" (section 4). Hypotheses: h is offset and
-clipped as in (9), derivatives are between γ^min and γ^max, |B e| <= τ_B, noise N(0, σ² I) on B e.
+clipped as in (9), derivatives are between γ^min and γ^max, |B e| <= τ_B, and the noise on B e is N(0, σ² I).
 
 Counterexample: T = 1, L = 1, one unit with derivative 1, two records of three inputs at their bounds. D' has a
 different second record. The update (1/m) Σ (B e_i + g_i) h_i is in the span of the h_i. NORMAL is orthogonal to the
 span of D, so NORMAL · update is 0 with probability 1 under D. Under D' it is a normal variable with a variance above 0,
 so it is 0 with probability 0. For this event, privacy requires 1 <= e^ε · 0 + δ for every ε.
 
-Arithmetic: whole numbers and fractions. log(1/δ) is within -log2(δ) whole steps of log 2 < 0.7.
+Arithmetic: whole numbers and fractions. For an upper bound on log(1/δ), we multiply the number of binary digits of 1/δ
+by 0.7, since log 2 < 0.7.
 """
 
 from fractions import Fraction
