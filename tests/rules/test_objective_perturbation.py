@@ -158,7 +158,7 @@ def test_the_densities_add_up(K, d, n):
 def test_the_ratio_of_volumes_is_bounded_and_attains_its_bound(K, d):
     """The ratio of volumes is at most its bound at 1,000 points of 20 pairs for each lam, and attains the bound.
 
-    It attains the bound at theta = 0 without other records, because all classes are equally likely there.
+    The ratio attains the bound at theta = 0 without other records, because all classes are equally likely there.
     """
     for seed in range(20):
         for lam in (1e-3, 0.1, 10.0):

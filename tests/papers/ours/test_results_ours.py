@@ -210,8 +210,8 @@ def test_what_the_screen_gained_and_lost():
 def test_the_best_finalists_and_that_five_epochs_did_not_foretell_them():
     """At epsilon 3, the best finalist of the whole runs was also the best after five epochs for only two rules.
 
-    These two rules add noise to the output or to the objective. We also compare the best held-out accuracy of six whole
-    runs at each epsilon.
+    These two rules add noise to the output or to the objective. For each rule and epsilon, we also compare the best
+    held-out accuracy of the rule's six whole runs.
     """
     found = {record["cell"]: record for record in records.in_folder(FINALISTS)}
     chosen, lengths, best = DENSE.chosen["chosen"], DENSE.chosen["lengths"], {}
