@@ -21,7 +21,7 @@ FULL = {"adjacency": "replace-one", "sampling": "none", "sampling_rate": 1.0}
 
 
 def stating(*, sensitivity=1.0, unit=1.0, law="gaussian", **scheme):
-    """The mechanism of a rule whose noise is `unit` times its setting."""
+    """The mechanism of a rule. Its noise has std `unit` times the noise setting."""
     return lambda setting: Mechanism(law=law, sensitivity=sensitivity, noise_std=unit * setting, **scheme)
 
 

@@ -256,8 +256,8 @@ def test_losses_are_exceeded_no_more_often_than_the_corners_allow(K, d, n):
 def test_delta_is_that_of_the_sum_of_corners_by_quadrature(share):
     """The delta of the sum over corners agrees with a quadrature.
 
-    We integrate (1 - e^(epsilon - loss))_+ over a normal loss. Its variance is that of the two noises together, and its
-    mean is half of the variance.
+    We integrate (1 - e^(epsilon - loss))_+ over a normal loss. The variance of this loss is that of the two noises
+    together, and the mean is half of the variance.
     """
     said = SoftmaxObjective(classes=7, shift=0.8, stretch=0.3, share=share)
 

@@ -31,7 +31,7 @@ DOUBT = 1e-6  # probability that a correct program fails a statistical test; see
 
 
 def same_law(one, other):
-    """Whether two samples pass the Kolmogorov-Smirnov test, which samples of the same law fail with probability DOUBT.
+    """Whether two samples pass a Kolmogorov-Smirnov test. Samples of one law fail this test with probability DOUBT.
 
     For sample sizes n and m, the test detects distribution functions that are 5.4 (n^-1/2 + m^-1/2) apart, except with
     probability DOUBT.
