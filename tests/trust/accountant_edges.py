@@ -1,4 +1,4 @@
-"""A seeded search for faults of the accountant in random extreme settings. The search writes its results as JSON.
+"""A seeded search for faults of the accountant in random settings at its limits. It writes the results as JSON.
 
 ``python -m tests.trust.accountant_edges`` writes results/trust-accountants/edges.json in some minutes.
 tests/privacy/test_accountant_edges.py tests some or all of these settings.
