@@ -17,7 +17,7 @@ DIGITS = 80
 
 @dataclass(frozen=True)
 class Law:
-    """One release without sampling: M at the integers 0 to alpha, M at any order, and e^{epsilon(infinity)} - 1.
+    """Moments M of a release without sampling, at integers 0 to alpha and at any order, and e^{epsilon(infinity)} - 1.
 
     `twice` is the release with the same noise and twice the sensitivity.
     """
@@ -88,7 +88,7 @@ def central_moments(z: float, alpha: int) -> list:
 
 
 def weights(alpha: int, q: mp.mpf, start: mp.mpf, ratio: mp.mpf):
-    """The list of start C(alpha, l) ratio^l for l = 0 .. alpha."""
+    """Yield start C(alpha, l) ratio^l for l = 0 .. alpha."""
     weight = start
     for l in range(alpha + 1):
         yield weight

@@ -2,8 +2,8 @@
 
 Each of the two probabilities is at most `CHANCE`, by exact laws or by bounds for independent samples. Only for a
 correlation, we use a normal approximation. ``sees`` is the smallest error that a test must detect, except with
-probability `CHANCE`. If a sample is too small to detect this error, the test raises a ValueError. If a test is one of
-several tests, ``tests`` is their number, and the probability of a false alarm is divided by it.
+probability `CHANCE`. If a sample is too small to detect this error, the test raises a ValueError. ``tests`` is the
+number of tests that belong together. Each test divides the probability of a false alarm by this number.
 """
 
 import math

@@ -96,7 +96,7 @@ def least_squares_of_shifts(C, n, t, s):
     z = np.array([[-(C ** float(k - j)) if j <= k else 0.0 for j in range(m)] for k in range(m)])  # z = start + z @ a
     start = s * float(C) ** np.arange(m)
     scale = s / m
-    # an interior start: each a_t takes half of the remaining shift, and the last one takes the rest
+    # an interior start: each a_t takes half of the remaining shift, and a_n takes the rest
     halves = np.zeros(m)
     for k in range(m):
         halves[k] = (start[k] + z[k] @ halves) / (1 if k == m - 1 else 2)

@@ -219,7 +219,8 @@ def theirs(event, steps, replace_one, orders=range(2, 257)):
 def test_agrees_with_dp_accounting_end_to_end():
     """The accountant agrees with dp-accounting to 1e-7 in 500 random settings of Poisson and unsampled Gaussians.
 
-    It also agrees in 40 settings without replacement, for which dp-accounting is slow.
+    The accountant also agrees in 40 settings without replacement. We test only 40 such settings, because dp-accounting
+    is slow for them.
     """
     from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent, SampledWithoutReplacementDpEvent
 
@@ -301,7 +302,7 @@ def test_a_curve_of_ones_own_need_not_be_hashable():
 def test_where_privacy_losses_add_nothing_the_number_is_by_renyi():
     """If privacy losses do not give a smaller epsilon, the smallest epsilon is that of Rényi divergences.
 
-    This happens if the exponential of a step's loss exceeds the floats, or if epsilon is very small.
+    For example, the exponential of a step's loss can exceed the floats, or epsilon can be very small.
     """
     loud = release(0.0101, sampling="poisson", q=4.45e-6, adjacency="add-remove")
     with pytest.raises(Unresolved, match="rounding errors are too large"):

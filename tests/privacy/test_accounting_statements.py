@@ -73,7 +73,7 @@ def test_replacing_a_record_is_not_adding_one():
 def test_a_saturated_column_tells_records_added_from_records_replaced():
     """The variance of a saturated column reveals an added record, but not a replaced record.
 
-    It depends only on the number of records: removing one of four records changes the factor 4 into 3.
+    The variance depends only on the number of records. Removing one of four records changes the factor 4 into 3.
     """
     removed, added = renyi_gaussian(0, 4, 0, 3, alpha=2), renyi_gaussian(0, 3, 0, 4, alpha=2)
     assert removed == pytest.approx(0.0588915178, abs=1e-10)
@@ -341,7 +341,8 @@ def lemma_3(q, alpha, curve, eps_infinity, exponent):
 def test_the_last_exponent_of_lemma_3():
     """The last exponent of Lemma 3 is printed as j, which the lemma does not define.
 
-    If the exponent is l, the lemma is the cited theorem. If it is the upper limit of the sum, the lemma is false.
+    If the exponent is l, the lemma is the cited theorem. If the exponent is the upper limit of the sum, the lemma is
+    false.
     """
     sum_as_printed = (
         "sum(C(a, l) * q**l * exp((l - 1) * eps(l)) * min(2, (exp(eps_inf) - 1)**j) for l in range(3, a + 1))"
@@ -349,7 +350,7 @@ def test_the_last_exponent_of_lemma_3():
     names = {"C": math.comb, "exp": math.exp, "eps": lambda l: 0.1 * l, "a": 5, "q": 0.1, "eps_inf": 0.5}
     with pytest.raises(NameError, match="'j'"):
         eval(sum_as_printed, {**names, "sum": sum, "min": min, "range": range})
-    # One of two records is drawn and answers by randomised response. q = 1/2, and neighbours differ in the other record
+    # One of two records, chosen at random (q = 1/2), answers by randomised response. Neighbours differ in one record.
     p, r = response(0.45)
     exact = max(renyi(p, (p + r) / 2, alpha=128), renyi((p + r) / 2, p, alpha=128))
 
@@ -428,8 +429,8 @@ def test_how_much_the_reports_bound_gives_away():
 
 
 # Batches without replacement satisfy another inequality (Balle, Barthe and Gaboardi, 2018), for (P', Q') and for (Q',
-# P'): H_{1 + q (a - 1)}(P', Q') <= q sup H_a(P, Q). It bounds delta at every epsilon, so steps compose without Rényi
-# orders.
+# P'): H_{1 + q (a - 1)}(P', Q') <= q sup H_a(P, Q). This inequality bounds delta at every epsilon, so steps compose
+# without Rényi orders.
 
 
 @pytest.mark.parametrize("trials", [20, pytest.param(150, marks=pytest.mark.slow)])
@@ -551,7 +552,7 @@ def proved_epsilon(n, m, S, sigma, epochs, step=1e-4):
 def test_lemma_3_gives_more_than_most_captions_say():
     """Lemma 3 gives larger epsilons than most captions print, by up to 66 % (the ledger's E3).
 
-    It gives none of Figure 2's printed values, and 5 of Figure 4's printed values. For these 5, the stronger bound
+    Lemma 3 gives none of Figure 2's printed values, and 5 of Figure 4's printed values. For these 5, the stronger bound
     gives the same values.
     """
     more = {512: [], 128: []}

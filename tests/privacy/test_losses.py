@@ -143,7 +143,8 @@ def test_the_derivative_of_a_profile_is_that_of_its_values(profile):
 def test_grids_dominate_and_are_dominated_at_60_digits(law, z, q):
     """With the rounding of their floats, `split` is above the profile and `merge` is below it, at exact grid points.
 
-    The masses are floats, so we compute the profile of each loss at 60 digits. We test Poisson batches in both orders.
+    The masses are floats, so we compute the profile of each loss at 60 digits. We test Poisson batches for (P, Q) and
+    (Q, P).
     """
     at = partial(*{"gaussian": (lambda z, eps: hockey_stick(eps, z), z), "laplace": (laplace_at, z)}[law])
     profile = {"gaussian": dominating.gaussian, "laplace": dominating.laplace}[law](z)
@@ -270,8 +271,8 @@ def test_a_transform_as_wrong_as_the_theorem_allows_is_covered(monkeypatch, uppe
 
     With a coarse grid, delta is far in the tail of the tilted law, and only the error of a transform matters. The
     theorem bounds the total error of the last transform. We put this whole error on one entry of the law, for one entry
-    after another. It lowers delta, or raises delta for the lower bound. Some entries must change the result, and no
-    entry may move the result beyond the exact value.
+    after another. For the upper bound, the error lowers delta. For the lower bound, the error raises delta. Some
+    entries must change the result, and no entry may move the result beyond the exact value.
     """
     one, steps, delta = 0.5, 120, 1e-17
     p = 1 / (1 + math.exp(-one))
@@ -300,8 +301,8 @@ def test_a_first_transform_as_wrong_as_its_proof_allows_is_covered(monkeypatch, 
     """The bounds hold even if all coefficients of the first transform have the largest error that the proof allows.
 
     The phases of these errors add up in one entry of the law. Some entries must change the result, and no entry may
-    move the result beyond the exact value. Errors that are 100 times larger move it beyond. The guess of epsilon is far
-    too small, so delta is far in the tail of the tilted law.
+    move the result beyond the exact value. Errors that are 100 times larger move the result beyond the exact value. The
+    guess of epsilon is far too small, so delta is far in the tail of the tilted law.
     """
     one, steps, delta = 0.5, 120, 1e-17
     p = 1 / (1 + math.exp(-one))
@@ -349,7 +350,7 @@ def test_gaussian_and_laplace_releases_have_their_exact_epsilon():
     for q, scale, delta in (
         (0.01, 0.5, 1e-4),
         (0.2, 1.0, 1e-3),
-    ):  # H_{1 + q (a - 1)} = q H_a, the larger value for the two orders of the pair
+    ):  # H_{1 + q (a - 1)} = q H_a, the larger value for (P, Q) and (Q, P)
         m = release("poisson", "add-remove", scale * math.sqrt(2), q, law="laplace")
         g = privacy_losses([(m, 1)], delta=delta)
         assert g.at_least <= math.log1p(q * math.expm1(1 / scale + 2 * math.log1p(-delta / q))) <= g.epsilon
@@ -518,7 +519,7 @@ def test_different_largest_losses_keep_the_bounds_apart():
 def test_the_second_search_brings_the_bounds_together(monkeypatch, scheme, z, q, steps, delta):
     """In three settings, the bounds of the first search are too far apart.
 
-    The bounds of the second search lie between them.
+    The bounds of the second search lie between the bounds of the first search.
     """
     spent = [(RANDOM[scheme](z, q), steps)]
     lower, upper = losses.bounds(spent, delta)
@@ -531,7 +532,7 @@ def test_the_second_search_brings_the_bounds_together(monkeypatch, scheme, z, q,
 
 
 def test_the_bounds_are_the_larger_ones_of_both_orders():
-    """The search over the second order may end early, but only if this order cannot raise a bound."""
+    """Each bound is the larger one for (P, Q) and (Q, P), although the search for the second pair may end early."""
     rng = np.random.default_rng(8)
     for _ in range(12):
         steps, q, z = int(10 ** rng.uniform(0, 4)), 10 ** rng.uniform(-3, 0), 10 ** rng.uniform(-0.3, 1)

@@ -21,7 +21,7 @@ FULL = {"adjacency": "replace-one", "sampling": "none", "sampling_rate": 1.0}
 
 
 def stating(*, sensitivity=1.0, unit=1.0, law="gaussian", **scheme):
-    """The mechanism of a rule whose noise is `unit` times its setting."""
+    """The mechanism of a rule. Its noise has std `unit` times the noise setting."""
     return lambda setting: Mechanism(law=law, sensitivity=sensitivity, noise_std=unit * setting, **scheme)
 
 
@@ -48,8 +48,8 @@ def opacus():
 def test_the_noise_is_that_of_opacus(opacus, rate, steps, target, delta):
     """With the orders and the conversion of Opacus, our noise multiplier is the same as that of Opacus.
 
-    With our own orders and conversion, it agrees to a thousandth. The search of Opacus has the tolerance 1e-6 in
-    epsilon.
+    With our own orders and conversion, the noise multiplier agrees to a thousandth. The search of Opacus has the
+    tolerance 1e-6 in epsilon.
     """
     utils = pytest.importorskip("opacus.accountants.utils")
     how = {"accountant": "rdp", "epsilon_tolerance": 1e-6}
@@ -278,7 +278,7 @@ def test_the_sentence_says_when_more_was_spent_than_asked_for():
 def test_the_search_for_less_noise_keeps_the_target_and_ends_close_to_it(enough, power):
     """If epsilon is z^-power, the noise for the target 1 is between 1 and about 1 + 1e-3 / power.
 
-    The first noise can miss the target by a rounding error or by more.
+    The search starts from the noise `enough`. This noise can be slightly too small for the target, or far too large.
     """
     noise, found = less_noise(lambda z: SimpleNamespace(epsilon=z**-power), 1.0, enough)
     assert found.epsilon == noise**-power

@@ -69,7 +69,7 @@ def test_laplace_curve_is_the_divergence(alpha, scale):
 def test_laplace_curve_far_below_floats_precision():
     """For much noise, the Laplace curve is alpha / (2 lambda^2), and the computation is precise even for tiny values.
 
-    This term remains after the first order has cancelled.
+    The terms of first order in 1 / lambda cancel, so only this term remains.
     """
     assert one(rdp.laplace, 3, scale=1e9) == pytest.approx(3 / 2e18, rel=1e-8)
 
@@ -167,7 +167,7 @@ def test_conversions_never_below_the_exact_delta(z, delta):
 
 @pytest.mark.verifies("mironov2017:prop3", "canonne2020:prop12")
 def test_conversions_hold_for_discrete_laws():
-    """Conversions hold for two discrete laws with these Rényi divergences, by their exact delta."""
+    """At the epsilon that a conversion gives, the exact delta of two discrete laws is at most the given delta."""
     rng = np.random.default_rng(5)
     for _ in range(60):
         p, q = rng.dirichlet(np.full(4, 0.4), 2)

@@ -152,8 +152,8 @@ def test_few_steps_of_laplace_noise_are_pure():
 def test_amplified_pure_privacy_on_all_batches_of_small_data(n, m):
     """Amplified pure privacy holds on all batches of small data, by enumeration of random pure mechanisms.
 
-    We compute the largest log ratio of each mechanism with and without sampling. Records are bits, so its size and its
-    number of ones describe a batch. The neighbours differ in the last record.
+    We compute the largest log ratio of each mechanism with and without sampling. Records are bits, so a batch is
+    described by its size and its number of ones. The neighbours differ in the last record.
     """
     rng = np.random.default_rng(n + 10 * m)
     q, ratios = m / n, []
@@ -314,7 +314,8 @@ def test_it_is_never_below_the_exact_epsilon_where_that_is_known():
 def test_it_is_never_below_the_composed_privacy_losses():
     """The smallest epsilon is never below the lower bound of composed privacy losses.
 
-    On Poisson batches, some data attain the dominating pair. So a value below its lower bound would be false.
+    On Poisson batches, some data attain the dominating pair. So an epsilon below the lower bound of this pair would be
+    false.
     """
     rng = np.random.default_rng(8)
     for law in ("gaussian", "laplace"):
@@ -366,7 +367,7 @@ def test_every_epsilon_of_the_committed_records_is_that_of_its_own_conversion():
             continue
         said, m = privacy["guarantee"], Mechanism(**privacy["mechanism"])
         per_epoch = record["steps"] // record["settings"]["epochs"] if m.sampling == "epoch-partition" else None
-        # Our own experiments use the smallest proved epsilon. Older ones took the smallest that Renyi orders prove.
+        # Our own experiments use the smallest epsilon that privacy losses or, in some records, Rényi orders prove.
         ours, losses = record["experiment"].startswith("ours:"), said["conversion"] == "pld"
         asked = (m, said["steps"], said["delta"], None if ours else said["conversion"], per_epoch, losses)
         if asked not in known:  # runs with different seeds have the same epsilon
@@ -376,7 +377,8 @@ def test_every_epsilon_of_the_committed_records_is_that_of_its_own_conversion():
         assert said["conversion"] == "mironov2017" or ours
         found, expected = g.summary(), dict(said)
         for bound in ["epsilon", "epsilon_at_least"] if losses else ["epsilon"]:
-            # A margin for rounding that was proved after a run changes both bounds of its losses by about 1e-10.
+            # The record of a run by privacy losses can have another margin for rounding, so both bounds can differ by
+            # about 1e-10.
             rel = 1e-9 if losses else 1e-12
             assert found.pop(bound) == pytest.approx(expected.pop(bound), rel=rel)
         assert found == expected

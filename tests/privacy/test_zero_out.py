@@ -275,7 +275,7 @@ def test_the_worst_case_comes_near(q, z):
 def test_no_small_data_is_told_apart_further_than_counted(law, n, m):
     """If one record of a small data set is zeroed out, the divergence is at most the counted value.
 
-    We enumerate all batches of m of n records, and both orders of the neighbours.
+    We enumerate all batches of m of n records, and compute the divergence for (D, D') and for (D', D).
     """
     rng = np.random.default_rng(n + 10 * m)
     drawn = batches_without_replacement(n, m)

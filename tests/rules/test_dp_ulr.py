@@ -209,8 +209,8 @@ def test_the_controller_equals_brute_force(make, l, k):
 def test_a_batch_taken_twice_has_twice_the_covariance_at_one_sigma_and_the_same_under_the_controller():
     """If every record of a batch occurs twice, the covariance doubles at a fixed sigma.
 
-    With the controller, it is the same. We compute the covariance of the sum of estimates by brute force, to leading
-    order, from the losses divided by sigma.
+    With the controller, the covariance does not change. We compute the covariance of the sum of estimates by brute
+    force, to leading order, from the losses divided by sigma.
     """
     net = mlp([2, 3, 2], ops.tanh, rng=rng(0))
     x, y = batch(net, 5)

@@ -65,7 +65,7 @@ BIASES = {"biases": lambda l: True, "no biases": lambda l: False, "some biases":
 
 
 def build(base: str, biases: str, loss=ops.softmax_cross_entropy) -> Net:
-    """The network of BASES with this name. ``biases`` says which dense layers have biases. No entry of b is 0."""
+    """The network of BASES with this name. ``biases`` states which dense layers have biases. No entry of b is 0."""
     in_shape, layers, skip = BASES[base]
     made = [
         (replace(map_, bias=BIASES[biases](l)) if isinstance(map_, Dense) else map_, *rest)

@@ -238,7 +238,8 @@ def test_of_a_record_alone_the_ternary_error_is_tdfas_times_its_norm():
 def test_the_ends_of_the_hybrid_are_joint_dfa_and_dp_sgd(make):
     """At its two ends, the hybrid equals joint DFA and DP-SGD.
 
-    It is bitwise identical with joint DFA, also with noise. It equals DP-SGD up to the order of sums.
+    With ell = 0, the hybrid is bitwise identical with joint DFA, also with noise. With ell = L - 1, the hybrid equals
+    DP-SGD up to the order of sums.
     """
     net, x, y, B = case(make)
     settings = {"C": 0.7, "m": 4, "sigma": 0.3}
@@ -356,10 +357,10 @@ def test_a_record_without_hidden_derivatives_attains_what_is_stated(carries, siz
 @pytest.mark.verifies("ours:joint-clip")
 @pytest.mark.parametrize("phi", [ops.tanh, ops.relu, ops.gelu, ops.identity], ids=lambda phi: phi.name)
 def test_two_labels_are_as_far_apart_as_stated_only_where_the_error_is_carried(phi):
-    """Another label changes the direction by 2C if the rule carries the error or the ternary error.
+    """Another label changes the direction by 2C if the signal of the rule is the error or the ternary error.
 
-    The signal that a rule carries is the vector that the feedback projects. If it is the label, changes of any size up
-    to 2C occur. The networks are random and have two classes.
+    The signal of a rule is the vector that the feedback projects. If the signal is the label, changes of any size up to
+    2C occur. The networks are random and have two classes.
     """
     found: dict[str, list] = {"error": [], "ternary": [], "label": []}
     for seed in range(100):

@@ -158,7 +158,7 @@ def test_the_densities_add_up(K, d, n):
 def test_the_ratio_of_volumes_is_bounded_and_attains_its_bound(K, d):
     """The ratio of volumes is at most its bound at 1,000 points of 20 pairs for each lam, and attains the bound.
 
-    It attains the bound at theta = 0 without other records, because all classes are equally likely there.
+    The ratio attains the bound at theta = 0 without other records, because all classes are equally likely there.
     """
     for seed in range(20):
         for lam in (1e-3, 0.1, 10.0):
@@ -256,8 +256,8 @@ def test_losses_are_exceeded_no_more_often_than_the_corners_allow(K, d, n):
 def test_delta_is_that_of_the_sum_of_corners_by_quadrature(share):
     """The delta of the sum over corners agrees with a quadrature.
 
-    We integrate (1 - e^(epsilon - loss))_+ over a normal loss. Its variance is that of the two noises together, and its
-    mean is half of the variance.
+    We integrate (1 - e^(epsilon - loss))_+ over a normal loss. The variance of this loss is that of the two noises
+    together, and the mean is half of the variance.
     """
     said = SoftmaxObjective(classes=7, shift=0.8, stretch=0.3, share=share)
 

@@ -110,7 +110,8 @@ def test_the_hybrid_needs_no_feedback_below_its_dense_layers():
 def test_the_hybrid_counts_its_layers_by_ell():
     """The mechanism of the hybrid rule depends on ell.
 
-    With ell = 2, W and b of two layers and of the top are clipped to tau. Each dense layer has its own tau_h.
+    With ell = 2, the gradients by W and b of the two lower layers are clipped to tau. Each dense layer above layer ell
+    has its own tau_h.
     """
     said = asked("dp_hybrid", ell=2, tau_h=[2.0])
     assert said.sensitivity == pytest.approx(2 / 64 * math.sqrt(4 * 0.4**2 + 0.1**2 * 5), rel=1e-12)

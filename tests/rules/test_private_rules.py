@@ -219,8 +219,8 @@ CONVOLUTIONS = [
 def test_norms2_is_the_norm_of_autograds_gradients(torch, map_, shape):
     """norms2 is the squared norm of autograd's gradients, for one record at a time.
 
-    They are the gradients of <z, dz> by the parameters of the layer. In one record dz is 0, and in another record the
-    input is 0.
+    Autograd computes the gradients of <z, dz> by the parameters of the layer. In one record dz is 0, and in another
+    record the input is 0.
     """
     map_, r = map_.bind(shape), rng(3)
     h, dz = r.normal(size=(4, *shape)), r.normal(size=(4, *map_.out_shape))

@@ -220,7 +220,7 @@ def test_no_record_found_moves_the_direction_past_the_bound(phi, skip, readings,
     """In a search, no record changes the direction by more than the bound, and the largest change is near the bound.
 
     The largest change is at least 0.7 of the bound for identity and ReLU, because their phi' is gamma on active units.
-    For the other activations, it is at least 0.4.
+    For the other activations, the largest change is at least 0.4 of the bound.
     """
     pair = Neighbours(phi, skip, 5, **readings)
     nu, c = 0.3 / np.sqrt([6, 5, 5]), 1.2 / np.sqrt([6, 5, 5])

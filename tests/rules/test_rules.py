@@ -175,7 +175,7 @@ def test_without_pooling_both_places_are_one(place):
 
 
 def test_with_pooling_the_places_differ():
-    """With pooling, feedback at h differs from feedback at z, because it has one value for each unit of h.
+    """With pooling, feedback at h differs from feedback at z, because feedback at h has one value for each unit of h.
 
     The adjoint of pooling spreads this value over the window.
     """

@@ -225,9 +225,10 @@ def step(n=1, sigma=0.0, net=None, seed=0, **settings):
 
 
 def test_the_regulariser_is_inside_the_clip_or_outside():
-    """The regulariser is inside or outside the clip, by central differences of the loss with 0.3 ||theta||^2.
+    """The rule puts the regulariser inside or outside the clip, as the caller requests.
 
-    If the regulariser is inside the clip, the norm of the whole gradient is clipped to 0.5.
+    We compare with central differences of the loss with the regulariser 0.3 ||theta||^2. If the regulariser is inside
+    the clip, the norm of the whole gradient is clipped to 0.5.
     """
     (x, y), net = records(1), linear()
     theta = as_vector(net)

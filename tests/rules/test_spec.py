@@ -165,8 +165,8 @@ def test_every_rule_of_nfa_keeps_to_the_contract(name):
 def test_a_rule_that_declares_a_sum_is_one(name, cut):
     """If a rule declares a sum over examples, the directions of two parts of a batch add up to that of the batch.
 
-    They agree up to rounding. m is given, and there is no noise. The random samples of a forward rule belong to single
-    records, so they are equal in the parts and in the batch.
+    The sum and the direction of the batch agree up to rounding. m is given, and there is no noise. The random samples
+    of a forward rule belong to single records, so they are equal in the parts and in the batch.
     """
     rule = spec(name)
     net = mlp((3, 5, 4, 2), ops.tanh, rng=rng(0))

@@ -243,16 +243,16 @@ def test_baseline_and_antithetic_pairs_keep_the_mean(how):
     [(0.05, 721.82, 1.758, 1.754), (0.1, 183.63, 1.772, 1.757), (0.5, 11.694, 2.167, 1.850), (1, 6.861, 2.975, 2.038)],
 )
 def test_how_much_variance_the_options_take_away(sigma, raw, baseline, antithetic):
-    """The baseline and the pairs remove loss^2 / sigma^2 from the variance (the ledger's E13).
+    """A baseline or antithetic pairs remove the term loss^2 / sigma^2 from the variance (the ledger's E13).
 
-    The paper's privacy by internal noise depends on this term.
+    The paper's guarantee from internal noise depends on this term.
     """
     net, x, y = three_logits()
     nodes, weights = hermite(30, 3)
     traces = [np.trace(moments(proxy_at(net, 1, x, y, nodes, sigma, **how), weights)[1]) for how in WAYS]
     digits(traces[0], raw, 2 if raw > 100 else 3)
     digits(traces[1:], [baseline, antithetic], 3)
-    if sigma == 0.1:  # the variance for the same number of losses, because a pair needs two
+    if sigma == 0.1:  # we halve the raw variance, because an antithetic pair needs two losses
         assert traces[0] / 2 / traces[2] == pytest.approx(52, abs=0.5)
         assert traces[0] / traces[1] == pytest.approx(104, abs=0.5)
     limit = 4 * float(np.square(ops.cross_entropy_error(np.array([[0.5, -0.2, 0.1]]), y)).sum())

@@ -233,15 +233,15 @@ def compare(setting: Setting, g, found: dict) -> dict:
 
 
 def falls(setting: Setting, reached: float) -> list[str]:
-    """The variables whose increase lowers the computed epsilon, which is a fault.
+    """Return the variables whose increase lowers the computed epsilon. Such a decrease is a fault.
 
-    They are the steps, 1 / delta, q, and 1 / noise (or the probability of a true answer). By every theorem, epsilon
-    increases in all four variables. Steps multiply a curve, and 1 / delta enters by its
-    logarithm. Every term of the sums without replacement increases in q and in the moments. The sums over Poisson
-    batches are expectations over a binomial number l. The expectation is of e^{(l-1) epsilon(l)}, or of three times
-    this value. The value increases in l, and l increases in q. Moments increase as the noise decreases, because the
-    likelihood ratio of two laws further apart is larger in convex order. The closed form is 2 q^2 alpha / z^2. If its
-    two conditions on alpha can hold, each of them becomes stricter as q increases or z decreases.
+    We increase the steps, 1 / delta, q, and 1 / noise (or the probability of a true answer). By every theorem, epsilon
+    increases in all four variables. Steps multiply a curve, and 1 / delta enters by its logarithm. Every term of the
+    sums without replacement increases in q and in the moments. The sums over Poisson batches are expectations over a
+    binomial number l. The expectation is of e^{(l-1) epsilon(l)}, or of three times this value. The value increases in
+    l, and l increases in q. Moments increase as the noise decreases, because the likelihood ratio of two laws further
+    apart is larger in convex order. The closed form is 2 q^2 alpha / z^2. If its two conditions on alpha can hold, each
+    of them becomes stricter as q increases or z decreases.
     """
     dearer = {"steps": replace(setting, steps=2 * setting.steps + 1)}
     dearer["1/delta"] = replace(setting, delta=max(setting.delta * 0.7, 1e-300))

@@ -150,7 +150,10 @@ def refused() -> dict[str, Callable]:
 
 
 def caught(one: Claim, *, seed: int = SEED, trials: int = 500, draws=60, climbs=1, evaluations=200) -> dict:
-    """What refutes a broken rule: the search, the noise on each coordinate, or the game on the pair of the search."""
+    """Results of the three methods that can refute a broken rule.
+
+    The methods are the search, the noise of each coordinate, and the game on the pair of the search.
+    """
     report = own_rule.audit(
         one, AuditOptions(seed=seed, trials=trials, delta=DELTA), draws=draws, climbs=climbs, evaluations=evaluations
     )

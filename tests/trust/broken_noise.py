@@ -80,7 +80,7 @@ def pairs_by_label(net, x, y, **rest):
 def common_by_number(net, x, y, **rest):
     """In addition to the stated noise, all coordinates have a common noise.
 
-    If the number of records is odd, its sign alternates from one coordinate to the next.
+    If the number of records is odd, the sign of the common noise alternates from one coordinate to the next.
     """
 
     def noise(rng, shapes, sigma):

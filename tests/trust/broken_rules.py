@@ -137,7 +137,7 @@ def noise_halved(net, x, y, *, sigma, **rest):
 
 
 def noise_by_records(net, x, y, *, m, sigma, **rest):
-    """The std of the noise depends on the number of records. It is correct for m records."""
+    """The std of the noise depends on the number of records. The std is correct only for m records."""
     return sound(net, x, y, m=m, sigma=sigma * math.sqrt(len(x) / m), **rest)
 
 

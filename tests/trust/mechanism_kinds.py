@@ -59,7 +59,7 @@ SIZES = ("C", "L", "m", "tau", "tau_e", "tau_h", "tau_B", "tau_h_max", "tau_h_mi
 class Kind:
     """A rule on a kind of network, with its hyper-parameters. `Setting` explains the other attributes.
 
-    ``norm`` is the spectral norm of the feedback. It is fixed, so the ascent cannot reduce the feedback to 0.
+    ``norm`` is the spectral norm of the feedback. This norm is fixed, so the ascent cannot reduce the feedback to 0.
     """
 
     rule: str
@@ -182,7 +182,7 @@ def kinds() -> list[Kind]:
             ),
         ):
             if adjacency == "add-remove" and "ridge_clipped" in hyper:
-                continue  # without a record, the ridge term is missing too
+                continue  # for an empty batch, the rule also omits the ridge term
             found.append(setting("shuffled_sgd", about, net, adjacency, others=0, L=0.3, **hyper))
     for adjacency in ("replace-one", "add-remove"):
         for about, net, hyper in (

@@ -199,8 +199,8 @@ def rounded_otherwise(*, tries: int = 20) -> tuple[float, bool]:
 
     The rounding of a product may depend on the number of records, which is a property of the linear algebra library.
     The second result is True if the rounding depends on this number for some network of the test. The first record's
-    units are exactly 0 in one batch, and differ from 0 by a last bit in the other batch. So this record's gradient
-    moves from the biases of the output layer to the weights below.
+    units are exactly 0 in one batch, and differ from 0 by a last bit in the other batch. So the gradient of the first
+    record moves from the biases of the output layer to the weights below.
     """
     largest, differs = 0.0, False
     for seed in range(tries):

@@ -1,8 +1,8 @@
 """Mutation testing: after a small change to the code, one of the fast tests must fail.
 
-``python -m tests.trust.mutants`` draws a seeded sample and writes results/trust-mutants/mutants.json. It takes an hour
-or two on one core. ``--again FILE`` tests the survivors of an earlier run again, and keeps the other results of that
-run. This is useful after you have added tests for survivors.
+``python -m tests.trust.mutants`` draws a seeded sample and writes results/trust-mutants/mutants.json. The run takes an
+hour or two on one core. ``--again FILE`` tests the survivors of an earlier run again, and keeps the other results of
+that run. Use this option after you have added tests for survivors.
 
 A mutant is one changed file (tests/trust/mutations.py) in a copy of the tree. The tests of a mutant are those that
 reach the changed statement. We find these tests in a run under coverage with one context for each test. The test file
@@ -194,7 +194,7 @@ def baseline(work: Path, files: list[str]) -> None:
 
 @cache
 def reached(work: Path) -> tuple[dict, dict[str, float]]:
-    """{file: {line: the tests that reach the line}}, and the seconds of each test that passed."""
+    """The tests that reach a line, by file and line, and the seconds of each test that passed."""
     import coverage
 
     data = coverage.CoverageData(str(work / "coverage"))
@@ -228,7 +228,7 @@ def around(change: Change) -> list[range]:
 
 
 def tests_of(work: Path, change: Change) -> dict[str, dict[str, float]]:
-    """{test file: {test: seconds}} of tests that reach the changed statement or else its function or its file."""
+    """The seconds of each test that reaches the changed statement or else its function or its file, by test file."""
     lines, times = reached(work)
     here = lines.get(change.file, {})
     for some in around(change):

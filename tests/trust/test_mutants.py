@@ -103,9 +103,10 @@ def changed(line):
 
 
 def test_a_marked_line_loses_either_operand_and_two_arguments_or_factors_change_places():
-    """The changes of a marked line remove an operand or exchange two arguments or factors, as listed by hand.
+    """A change of a marked line replaces an operator, removes an operand, or exchanges two arguments or factors.
 
-    An operand keeps its parentheses. No change applies to a raise statement or to the order of three arguments.
+    We list the expected changes by hand. An operand keeps its parentheses. No change applies to a raise statement or to
+    the order of three arguments.
     """
     assert changed("y = (a + b) * c") == {
         "y = (a + b) / c",

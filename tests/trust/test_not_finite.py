@@ -178,7 +178,7 @@ def test_squares_of_dz_overflow_where_h_is_zero(name, dtype):
 @DTYPES
 @SOME_NETS
 def test_h_is_infinite_where_dz_is_zero(name, kind, dtype):
-    """The weights above the first layer are 0, so its dz is 0, and its inputs h are not finite."""
+    """The weights above the first layer are 0, so dz of layer 1 is 0. The inputs h of layer 1 are not finite."""
     net, B, x, y = made(kind, dtype)
     for l in range(2, net.L + 1):
         net.W[l][:] = 0

@@ -61,8 +61,8 @@ def test_killed_at_random_moments_and_resumed_it_is_the_table_left_alone():
 def test_killed_many_times(n, jobs, epochs):
     counts = kills(n, seed=jobs, jobs=jobs, epochs=epochs)
     assert counts["kills"] == n
-    # With one process, a kill often leaves a checkpoint. Workers save a checkpoint only every ten seconds, and finish
-    # earlier.
+    # With one process, a kill often leaves a checkpoint. Workers save a checkpoint only every ten seconds, but finish
+    # in less than ten seconds.
     assert counts["with a checkpoint"] > n / 10 or jobs > 1
     assert counts["differ"] == 0
 

@@ -153,8 +153,8 @@ def kills(n, seed=0, jobs=1, epochs=150):
 
     The signal is SIGKILL. The moments are uniform over the time of the undisturbed run. After a table is finished, the
     next round begins in another folder. The result counts the kills, the rounds, the kills that left a checkpoint, and
-    the kills that left finished cells. It also counts the records of all rounds, and the files that differ from those
-    of the undisturbed run.
+    the kills that left finished cells. The result also counts the records of all rounds, and the files that differ from
+    those of the undisturbed run.
     """
     from tests.experiments.tiny_runs import write_data
 

@@ -31,7 +31,7 @@ DOUBT = 1e-6  # probability that a correct program fails a statistical test; see
 
 
 def same_law(one, other):
-    """Whether two samples pass the Kolmogorov-Smirnov test, which samples of the same law fail with probability DOUBT.
+    """Whether two samples pass a Kolmogorov-Smirnov test. Samples of one law fail this test with probability DOUBT.
 
     For sample sizes n and m, the test detects distribution functions that are 5.4 (n^-1/2 + m^-1/2) apart, except with
     probability DOUBT.
@@ -276,7 +276,7 @@ def test_audit_2_with_a_share_of_the_noise_by_simulation():
 
 
 def drawn_reading(case, world, rng):
-    """One run of audit 3 without shortcuts, which samples one example after another."""
+    """One run of audit 3 without shortcuts. The run samples one example after another."""
     batch = accept(rng, world, case.N, case.N_B)
     loss = np.array([case.ratio if i == case.N else 1.0 for i in batch])
     std = SIGMA_0 * C * loss / np.linalg.norm(loss)
@@ -364,11 +364,11 @@ def alone(world, rng, n, std=SIGMA_0 * C):
 
 @pytest.mark.slow
 def test_the_sound_rule_is_not_refuted_over_200_seeds():
-    """At most `most` of 200 games refute the sound rule.
+    """In two series of 200 games, no game refutes the sound rule.
 
     For each seed, we play a game with 20,000 samples from each law of the worst neighbours, and a game with 40 runs of
     the rule on each neighbour. If the rule is sound, each game refutes it with probability at most 5 %. So the
-    probability that more than `most` of the 200 games refute it is at most 1e-6.
+    probability that more than `most` of the 200 games in a series refute the rule is at most 1e-6.
     """
     most = int(stats.binom.isf(DOUBT, 200, 0.05))
     how = {"claimed_epsilon": public.one_step(delta=DELTA), "delta": DELTA, "threshold": 3.5}

@@ -410,8 +410,8 @@ CURVES = {
 def test_the_best_epoch_of_dp_sgd_stands_beside_the_printed_number():
     """The report shows the accuracy of DP-SGD's best epoch next to the printed accuracy.
 
-    We type the curves by hand. Two seeds of 25 epochs end at 20 and 30 and reach 60 and 62 once. The report does not
-    show a run of 24 epochs.
+    We type the curves by hand. For two seeds of 25 epochs, the last accuracies are 20 and 30 %, and the best accuracies
+    are 60 and 62 %. The report does not show a run of 24 epochs.
     """
     falling = [10.0, *[40.0] * 22]
     curves = {("DP-SGD", "4"): {1: [60, *falling, 20], 2: [*falling, 62, 30]}, ("DP-SGD", "8"): {1: [*falling, 15]}}

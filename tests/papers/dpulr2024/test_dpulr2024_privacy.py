@@ -135,7 +135,8 @@ def exact_impairment(N, q, N_B):
 def test_fewer_records_are_the_worst_whatever_the_threshold():
     """For any threshold N_B, the fewest records are the worst case, because the bound's first term decreases in N.
 
-    This also holds for N_B > q N. We compute the first term in fractions for N = 5 .. 80, N_B = 5 and q = 1/10.
+    The first term also decreases in N if N_B > q N. We compute the first term in fractions for N = 5 .. 80, N_B = 5 and
+    q = 1/10.
     """
     values = [exact_impairment(N, Fraction(1, 10), 5) for N in range(5, 81)]
     assert all(later < earlier for earlier, later in itertools.pairwise(values))
@@ -341,7 +342,8 @@ def test_theorem_4_holds_where_the_example_brings_no_noise_of_its_own():
 def test_one_exponent_more_under_the_other_law():
     """The mean of (f0 / f1)^lambda under f0 equals the mean of (f0 / f1)^(lambda + 1) under f1, for lambda = 2.
 
-    This is Equation 34. The laws are N(0, 4) and 0.7 N(0, 4) + 0.3 N(1, 4). The sign of the shift does not matter.
+    This equality is Equation 34. The laws are N(0, 4) and 0.7 N(0, 4) + 0.3 N(1, 4). The sign of the shift does not
+    matter.
     """
     values = []
     for shift in (1, -1):
@@ -426,7 +428,7 @@ def test_theorem_2_fails_where_the_clip_takes_the_noise():
     assert false == pytest.approx(2.6216362e-7, rel=1e-6)
     rng = np.random.default_rng(1)
     drawn = np.array([on_the_sphere(rng, k, d) for k in rng.choice(n, p=p, size=20000)])
-    assert drawn.std() == pytest.approx(math.sqrt((p * n).sum() / d), rel=0.03)  # 0.108, where the theorem needs 4
+    assert drawn.std() == pytest.approx(math.sqrt((p * n).sum() / d), rel=0.03)  # std 0.108; the theorem needs 4
     assert math.sqrt((p * n).sum() / d) == pytest.approx(0.108302, abs=1e-6)
     k, p = sizes_of_batches(target=True)
     runs = [
@@ -512,8 +514,8 @@ def test_theorem_2_fails_where_one_loss_moves_the_controller():
 def test_noise_after_a_joint_clip_holds_where_algorithm_1_fails():
     """If we add the noise after a joint clip, the attack on Algorithm 1 proves no more than epsilon 0.2271.
 
-    This is the epsilon of one Poisson step, and no threshold of the attack exceeds it. We add N(0, 16) to the laws of
-    the attack on Algorithm 1.
+    The value 0.2271 is the epsilon of one Poisson step. At every threshold, the attack proves at most this epsilon. We
+    add N(0, 16) to the laws of the attack on Algorithm 1.
     """
     d = 1024
     rng = np.random.default_rng(5)
@@ -591,9 +593,9 @@ TABLE_1 = {
 
 @pytest.mark.verifies("dpulr2024:table1")
 def test_what_table_1_shows_of_the_sentences_about_it():
-    """In Table 1 with the large batch, DP-ULR minus DP-SGD is positive for sigma_0 <= 2 and negative at 4 and 8.
+    """With Table 1's large batch, DP-ULR is more accurate than DP-SGD for sigma_0 <= 2 and less accurate at 4 and 8.
 
-    With the small batch, this difference is negative for sigma_0 <= 1 and positive at 2, 4 and 8.
+    With the small batch, DP-ULR is less accurate for sigma_0 <= 1 and more accurate at 2, 4 and 8.
     """
     gaps = {B: [round(a - b, 2) for a, b in row.values()] for B, row in TABLE_1.items()}
     assert gaps == {

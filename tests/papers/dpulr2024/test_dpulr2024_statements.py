@@ -54,7 +54,7 @@ def derivatives(f, v, h):
 
 
 class Draws:
-    """Replaces a generator by given normal samples, so that a test can read linear functions of them or a fixed sum."""
+    """Replaces a generator by given normal samples, so that a test can compute their exact sums or linear maps."""
 
     def __init__(self, values):
         self.values = values
@@ -69,7 +69,7 @@ SIX = np.array([-math.sqrt(3), 0.0, 0.0, 0.0, 0.0, math.sqrt(3)])  # equal weigh
 
 
 def six_by_six(m):
-    """36 draws of two normals for each of m examples, with the moments of N(0, I) up to the fifth degree."""
+    """36 pairs of normal samples for each of m examples, with the moments of N(0, I) up to the fifth degree."""
     return np.repeat(np.array(list(itertools.product(SIX, repeat=2)))[:, None], m, axis=1)
 
 
@@ -122,7 +122,7 @@ PRINTED = {"sigma_0": 4.0, "C": 1.0, "K": 10, "N_B": 1}
 def test_for_a_quadratic_loss_the_proxy_has_the_gradient_of_the_mean_loss_for_its_mean():
     """For a quadratic loss, the proxy has the gradient of the mean loss as its mean.
 
-    36 draws with the correct moments give the expectation without error. We compute the gradient by differences.
+    36 samples with the correct moments give the exact expectation. We compute the gradient by differences.
     """
     rng = np.random.default_rng(3)
     net = mlp([3, 2], identity, loss=squared_error, rng=rng)
@@ -375,7 +375,7 @@ def test_the_covariance_for_a_quadratic_loss():
 
 @pytest.mark.verifies("dpulr2024:eq22")
 def test_third_derivatives_leave_the_bracket_alone():
-    """Third derivatives do not change the bracket: cubic terms of the loss enter the covariance only at sigma^2.
+    """Third derivatives do not change Equation 22's bracket: cubic terms enter the covariance only at order sigma^2.
 
     For cross-entropy, we subtract the leading term and the bracket from the covariance. If sigma is halved, the rest is
     divided by 4.

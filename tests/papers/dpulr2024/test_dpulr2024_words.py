@@ -348,7 +348,7 @@ def log_normal(mean, std):
 
 
 def gaussian_mean(f, v, sigma):
-    """E f(v + z) for z ~ N(0, sigma^2), if f has a break at v + z = 0."""
+    """E f(v + z, z) for z ~ N(0, sigma^2). The quadrature is split at v + z = 0, because f can have a break there."""
 
     def density(z):
         return f(v + z, z) * stats.norm.pdf(z, scale=sigma)
@@ -384,7 +384,7 @@ def test_the_proxy_of_a_step_has_another_mean_than_the_derivative_has():
 def test_the_rule_learns_below_a_step_where_backpropagation_does_not():
     """Below a step function, ULR has a nonzero direction, but the direction of backpropagation is 0.
 
-    We use 100,000 copies. A false alarm has probability 1e-9.
+    We use K = 100,000 noise samples. A false alarm has probability 1e-9.
     """
     layers = [(Dense(1, bias=False), step), (Dense(1, bias=False),)]
     net = Net((1,), layers, loss=squared_error, rng=np.random.default_rng(0))
@@ -681,8 +681,8 @@ def test_the_bound_fails_for_the_family_of_theorem_4_and_holds_without_the_recor
 def test_the_noise_of_one_batch_is_not_enough_for_another():
     """Noise that is large enough for one batch is too small for a second batch.
 
-    Ten examples have the loss 1, and one example has the loss 1000. The layer inputs [h; 1] are (2, 1) or (0, 1) in
-    turn. We compute the smallest eigenvalues.
+    Ten examples have the loss 1, and one example has the loss 1000. The layer inputs [h; 1] alternate between (2, 1)
+    and (0, 1). We compute the smallest eigenvalues.
     """
     net = mlp([1, 1], identity, rng=np.random.default_rng(0))
     h, loss = np.zeros((11, 1)), np.array([1000.0] + [1.0] * 10)

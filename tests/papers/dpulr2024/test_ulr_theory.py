@@ -196,7 +196,7 @@ def conditions(alpha, q, sigma):
 def test_the_largest_order(q, sigma, which, want):
     """The largest order is the root of the active condition, at 30 digits.
 
-    Below the largest order, both conditions hold. Above it, one condition fails.
+    Below the largest order, both conditions hold. Above this order, one condition fails.
     """
     got = largest_order(q=q, sigma=sigma)
     assert got == pytest.approx(want, rel=1e-13)

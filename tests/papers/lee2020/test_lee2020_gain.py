@@ -470,7 +470,7 @@ def test_no_other_reading_gives_any_gain(small):
             assert small[dfa, "DP-DFA", sigma][1] < small[bp, "DP-BP", sigma][1]
 
 
-# The same differences after all 300 epochs.
+# Pairs of readings and differences after all 300 epochs, in the columns of LEADS.
 WHOLE = [
     ("as Figure 4 here", "as Figure 4 here", -4.6, -6.1),
     ("both tanh", "both tanh", -4.2, -7.9),
@@ -486,7 +486,7 @@ def test_the_leads_of_other_activations_are_gone_after_300_epochs(small):
     """After 300 epochs, DP-DFA is not more accurate than DP-BP under any tested pair of activations.
 
     In the two pairs of `LEADS` with the same proved epsilon, DP-DFA is more accurate than DP-BP after 25 epochs. After
-    300 epochs, it is more than 5 points less accurate.
+    300 epochs, DP-DFA is more than 5 points less accurate than DP-BP.
     """
     whole = of_committed("paper")
     assert len(whole) == 12

@@ -347,7 +347,7 @@ RATIOS = [  # the change from one label divided by the printed value; sigmoid wi
 @pytest.mark.verifies("lee2020:sens-total")
 @pytest.mark.parametrize("setting, top, L, ratio", RATIOS)
 def test_the_real_rule_attains_the_recorded_ratios(rows, setting, top, L, ratio):
-    """The rule attains the recorded ratios, by the norm of the difference of two directions.
+    """The rule attains the recorded ratios. We compute these ratios from the norm of the difference of two directions.
 
     This norm does not depend on the printed or the corrected formula.
     """
@@ -374,7 +374,7 @@ def test_the_printed_formula_is_a_bound_where_the_output_layer_moves_no_more_tha
 
 @pytest.mark.verifies("lee2020:sens-total")
 def test_the_certificates_network_moves_by_the_bound_and_the_entry_tells_both_numbers():
-    """On the certificate's network, the rule changes by the bound 0.2899137803.
+    """On the certificate's network, the direction of the rule changes by the bound 0.2899137803.
 
     The network has four sigmoid units with output 1/2. The certificate prints a slightly smaller change. The ledger's
     entry contains the two numbers.

@@ -485,7 +485,8 @@ def interval(differences):
 def test_dp_bp_is_ahead_in_each_of_three_seeds(whole, ends_of):
     """After 300 epochs, DP-BP is more accurate than DP-DFA for each of three seeds.
 
-    The interval of the difference does not contain 0. It is Student's 95 % interval for differences paired by seed.
+    The interval of the difference does not contain 0. The interval is Student's 95 % interval for differences paired by
+    seed.
     """
     for reading, told, least in (
         ("sound", {"0.01": (-4.27, 0.29), "0.05": (-6.37, 3.18)}, 3),

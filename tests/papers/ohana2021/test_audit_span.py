@@ -81,8 +81,8 @@ def test_zero_lies_in_every_span_and_nothing_else_in_that_of_zeros():
 def test_the_blind_threshold_bounds_what_an_error_does_to_the_span():
     """The threshold of the attack without a known batch bounds the effect of an error on the span.
 
-    In 200 random cases, the rows have exact rank 4, plus an error E. The threshold estimates E and applies Wedin's
-    bound twice.
+    In 200 random cases, the rows are the sum of a matrix of exact rank 4 and an error E. The threshold estimates E and
+    applies Wedin's bound twice.
     """
     rng = np.random.default_rng(0)
     for _ in range(200):
@@ -390,7 +390,7 @@ def test_at_the_smaller_sigmas_every_label_is_read_and_at_a_large_one_none(embed
 def test_the_update_is_a_bijection_of_what_each_record_adds(embedded):
     """We can recover the term of each record from the update, so averaging hides nothing.
 
-    Without noise, the recovered term of a record is its scale(B t(e)).
+    Without noise, the recovered term of a record with error e is scale(B t(e)).
     """
     images = embedded.batches(0)[0][0][:64]
     net, B = embedded.net(np.float64)

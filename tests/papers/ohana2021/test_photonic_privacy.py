@@ -54,7 +54,8 @@ def test_v4_the_matrix_is_above_the_sum_of_its_columns():
     assert column_renyi(D, D2, alpha=1.2, sigma=0.7).sum() == pytest.approx(1.63167791697, rel=1e-11)
     assert column_renyi(D2, D, alpha=1.2, sigma=0.7).sum() == pytest.approx(0.608482688217, rel=1e-11)
     assert matrix_renyi(D, D2, alpha=1.5, sigma=0.7) == matrix_renyi(D2, D, alpha=1.5, sigma=0.7) == math.inf
-    # The divergence is infinite from the smaller critical order of the two rows on, by generalised eigenvalues.
+    # From the smaller critical order of the two rows on, the divergence is infinite. `critical_order` computes this
+    # order from generalised eigenvalues.
     for (_, dphi, h), (_, dphi2, h2), order in ((D, D2, 1.40557545751), (D2, D, 1.46968575893)):
         rows = [
             critical_order(row_covariance(dphi[:, j], h, sigma=0.7), row_covariance(dphi2[:, j], h2, sigma=0.7))
@@ -78,7 +79,7 @@ def test_v5_columns_of_one_law_each_and_a_matrix_that_tells_the_data_apart():
             assert matrix_renyi(D, D2, alpha=alpha, sigma=sigma) == pytest.approx(value, rel=1e-11)
     for alpha in (2, 2.5, 50):
         assert matrix_renyi(D, D2, alpha=alpha, sigma=1) == math.inf
-    # Equation 17 itself, for n_0 = 2 columns of one row and saturated records (r = 1): 0.02 at sigma = 10.
+    # Equation 17 gives 0.02 at sigma = 10, for n_0 = 2 columns of one row and saturated records (r = 1).
     claim = 2 * claimed_column_renyi(alpha=1.5, n_l=1, **bounds(1, m=3, sigma=10))
     assert claim == pytest.approx(0.02, rel=1e-12)
     # Two records are equal under D, so the columns are equal with certainty. Under D', the columns differ.
@@ -183,8 +184,8 @@ def test_v9_the_printed_formulas_and_the_corrected_one(arguments, want):
 def test_v10_the_worst_column_in_the_direction_that_the_proof_leaves_out():
     """Vector V-10: in the direction that the proof omits, the worst column exceeds the logarithm of Equation 17.
 
-    The column exceeds the logarithm from order 69.3 on. With r = 4 and m = 256, the variances are 259 and 256 in 512
-    rows. The means are equal.
+    The divergence of the column exceeds the logarithm from order 69.3 on. With r = 4 and m = 256, the variances are 259
+    and 256 in 512 rows. The means are equal.
     """
     D = np.zeros((256, 512)), np.ones((256, 512)), np.where(np.arange(256) == 0, 2.0, 1)[:, None]
     D2 = *D[:2], np.ones((256, 1))

@@ -296,7 +296,7 @@ def test_each_record_is_held_against_the_span_by_itself():
 
 
 def test_extreme_batches_give_no_nan():
-    """For extreme batches, the divergence is never NaN. It is at least 0, and it can be infinite.
+    """For extreme batches, the divergence is infinite or a number of at least 0, but never NaN.
 
     Derivatives and inputs vary over hundreds of powers of ten, and signals are far above the noise.
     """

@@ -226,7 +226,7 @@ def in_units_of_the_floor(r, sigma):
     ],
 )
 def test_where_the_published_bound_is_passed_at_the_latest(r, sigma, crossing):
-    """From these orders on, a pair of batches exceeds the published bound.
+    """From these orders on, the divergence of a pair of batches exceeds the published bound.
 
     A reversed label shifts the means. If sigma is 1e9, the means do not matter.
     """

@@ -289,7 +289,7 @@ def test_the_digits_of_the_two_logarithms():
 
 @pytest.mark.verifies("ohana2021:A1-alt")
 def test_from_which_order_the_alternative_is_passed():
-    """In the direction that the proof omits, a column of 512 rows exceeds the alternative from order 69.06 on.
+    """In the omitted direction, the divergence of a column of 512 rows exceeds the alternative from order 69.06 on.
 
     At order 86, the alternative gives 3.0176.
     """

@@ -467,7 +467,7 @@ def test_one_step_is_line_16_with_h_of_the_layer_below():
 
 
 def v17():
-    """An OPU with the medium of V-17. It has three mirrors for data, a fourth mirror for the anchor, and two pixels."""
+    """An OPU with the medium of V-17, three mirrors for data, a fourth mirror for the anchor, and two pixels."""
     opu = OPU(3, 2, rng=rng(0), scale=1 / math.sqrt(2), n_anchor=1)
     opu.medium = np.array(
         [[math.sin(1 + 2 * j + 3 * k) + 1j * math.sin(2 + 2 * j + 3 * k) for k in range(4)] for j in (0, 1)]

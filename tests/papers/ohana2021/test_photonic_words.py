@@ -425,8 +425,7 @@ def test_how_much_noise_reaches_the_released_average():
 def test_dp_sgd_with_so_little_noise_has_an_epsilon_of_hundreds_after_one_step():
     """If the noise of DP-SGD is 10 % of the largest signal, epsilon is 646 after one step.
 
-    This noise is a noise multiplier of 0.0313. The two laws are unit Gaussians at a distance
-    of 1 / 0.0313.
+    The noise multiplier is then 0.0313. The two laws are unit Gaussians at a distance of 1 / 0.0313.
     """
     multiplier = 0.1 * 256 / math.sqrt(669_706)
     assert multiplier == pytest.approx(0.0313, abs=5e-5)
@@ -448,7 +447,7 @@ def test_dp_sgd_with_so_little_noise_has_an_epsilon_of_hundreds_after_one_step()
 def test_what_the_papers_own_formula_says_of_its_most_private_run():
     """By the paper's own formula, the most private run of Table 1 has epsilon 5790.77.
 
-    This is a + 2 sqrt(a c), the minimum of epsilon(alpha) = a alpha + c / (alpha - 1) over alpha. The run has
+    This epsilon is a + 2 sqrt(a c), the minimum of epsilon(alpha) = a alpha + c / (alpha - 1) over alpha. The run has
     sigma = 0.2, T = 15 and r = 1.
     """
     a, c = 15 * (784 + 512 + 512) * 2 / (256 * 0.2**2), math.log(1e5)
@@ -505,8 +504,8 @@ def ends_of_bp(lr, seed):
 def test_what_table_1_prints_of_bp_is_at_a_learning_rate_a_hundredth_of_the_others():
     """In Table 1, BP has a hundredth of the learning rate of the other rules.
 
-    We also test the points that a rule loses by the clips, and by sigma = 0.2. We compute the points from the digits of
-    the table.
+    We also test the percentage points of accuracy that a rule loses by the clips, and by sigma = 0.2. We compute the
+    points from the digits of the table.
     """
     digits = {
         "BP": ("88.33", "75.22", "66.78"),

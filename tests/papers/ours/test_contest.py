@@ -155,7 +155,7 @@ def test_a_run_that_follows_keeps_its_folder_of_data_and_its_choice_of_kernels()
 
 @pytest.fixture
 def short(monkeypatch):
-    """The demo with only one search of one rule. It has six runs."""
+    """The demo with only one search of one rule. This demo has six runs."""
     known = CONTEST.scales["demo"]
     few = {"searches": 1, "rank": [{"rules": ["dp-sgd"], "targets": ["fashion-mnist-small"], "epsilons": [3]}]}
     monkeypatch.setitem(CONTEST.scales, "demo", known | few | {"trials": 2, "best": 2})

@@ -26,7 +26,7 @@ def test_every_other_differs_in_something_and_all_spend_as_much():
         differs = {name for name, value in run.to_json().items() if base.get(name) != value}
         own = {name for name, value in run.rule_settings.items() if base["rule_settings"].get(name) != value}
         assert (run.target_epsilon, run.delta) == (3.0, 1e-5)
-        # this changed value may equal the chosen value
+        # a changed value can equal the chosen value
         if changed.startswith("t = ") or changed == "sign of the error":
             assert differs | own <= {"rule_settings", "t"}
         else:

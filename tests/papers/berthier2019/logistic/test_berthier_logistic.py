@@ -112,12 +112,12 @@ def test_a_packed_file_that_is_damaged_gets_one_sentence(tmp_path, ending, damag
 
 @pytest.mark.verifies("berthier2019:exp4.6")
 def test_the_law_of_the_stand_in():
-    """The stand-in for the data set epsilon follows its documented law.
+    """The data of the stand-in for the data set epsilon follow the documented law.
 
     All norms are 1 within 1e-4. The share of each class is 1/2 within 5 standard deviations. The means of the two
     classes are 2 a / sqrt(d + a^2) apart, also within 5 standard deviations. If we squared the difference of the
-    training means, its noise would add 4 d / n. So we multiply this difference by the difference of the test means,
-    which has independent noise.
+    training means, the noise of these means would add 4 d / n to the square. So we multiply this difference by the
+    difference of the test means, which has independent noise.
     """
     stand_in = data.load("epsilon-stand-in")
     for x, y in ((stand_in.x_train, stand_in.y_train), (stand_in.x_test, stand_in.y_test)):

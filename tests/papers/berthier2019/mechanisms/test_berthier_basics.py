@@ -27,13 +27,13 @@ ITEMS = [FIG2, LAPLACE, GAUSSIAN, TABLE1]
 def test_rows_of_figure_2():
     """The rows of Figure 2 agree with a quadrature of the area under the smaller of the two densities.
 
-    The best guess of the data set is right with probability (1 + TV) / 2.
+    The best guess of the data set is right with probability (1 + TV) / 2, where TV is the total variation.
     """
     rows = FIG2.rows()
     assert len(rows) == 7
     for row in rows:
         sigma = mp.mpf(row["sigma / Delta"])
-        # twice the area under one density on the other side of the middle
+        # twice the area under the density with mean 1 to the left of 1/2, the middle between the two means
         shared = 2 * mp.quad(lambda x, sigma=sigma: mp.npdf(x, 1, sigma), [0.5 - 9 * sigma, 0.5])
         assert row["ours"] == pytest.approx(float(1 - shared), abs=1e-9)
         assert float(row["best guess"].removesuffix(" %")) == pytest.approx(100 - 50 * float(shared), abs=0.006)

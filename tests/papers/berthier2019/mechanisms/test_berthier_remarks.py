@@ -64,7 +64,7 @@ def test_answers_to_queries_tell_no_more_than_the_weights():
 
 @pytest.mark.verifies("berthier2019:secret")
 def test_how_often_a_secret_is_guessed():
-    """An answer that equals the secret with probability e^eps / m is eps-DP and attains the bound on guesses."""
+    """An answer that equals one of m secrets with probability e^eps / m is eps-DP and attains the bound on guesses."""
     m, e = 4, Fraction(3)  # here e stands for e^epsilon
     without = [Fraction(1, m)] * m
     for secret in range(m):

@@ -450,7 +450,7 @@ def test_asking_a_fresh_sample_costs_less():
     orders = np.arange(2, 65)
     whole = rr.randomised_response_curve(orders, truth=0.5)
     yes, no = rr.randomised_response_laws(truth=0.5)
-    mixed = 0.25 * yes + 0.75 * no  # we ask the person who differs, or a different person, who says no
+    mixed = 0.25 * yes + 0.75 * no  # we ask the person who says yes under one data set, or another person, who says no
     exact = [max(renyi(mixed, no, alpha=a), renyi(no, mixed, alpha=a)) for a in orders]
     curve = one_step(asked, orders, bound)
     assert (exact < curve).all()

@@ -36,7 +36,8 @@ def random_laws(rng, k, zeros=False):
 def test_no_coupling_agrees_more_often():
     """The two outcomes of `best_coupling` are equal with the largest possible probability.
 
-    We compare this probability with a linear program over all joint laws, and with the differences of all events.
+    We compare this probability with a linear program over all joint laws, and with the largest difference between the
+    two probabilities of an event.
     """
     rng = np.random.default_rng(51)
     marginals = np.vstack([np.kron(np.eye(4), np.ones(4)), np.kron(np.ones(4), np.eye(4))])
@@ -83,7 +84,7 @@ def laplace_law(shift, b):
 def test_the_printed_laplace_scale_gives_away_more_than_claimed(shift, delta, printed_tv):
     b = tv.claimed_laplace_tv_scale(l1_sensitivity=shift, delta=delta)
     assert tv.laplace_tv(l1_sensitivity=shift, scale=b) == pytest.approx(printed_tv, rel=1e-11)
-    with mp.workdps(30):  # half the integral of |p - q|, between the kinks
+    with mp.workdps(30):  # half the integral of |p - q|, split at the kinks
 
         def gap(x):
             return abs(mp.exp(-abs(x) / mp.mpf(b)) - mp.exp(-abs(x - shift) / mp.mpf(b))) / (4 * b)
@@ -262,8 +263,8 @@ def test_total_variations_add_up_at_most_over_adaptive_releases():
 def test_product_events_alone_do_not_give_the_total_variation():
     """The largest difference on products of events can be smaller than the total variation.
 
-    This is a gap in the proof of Theorem 2.2. For the uniform laws on {00, 11} and on {01, 10}, the largest difference
-    is 1/2 on products of events, and 1 on all events.
+    So the proof of Theorem 2.2 has a gap. For the uniform laws on {00, 11} and on {01, 10}, the largest difference is
+    1/2 on products of events, and 1 on all events.
     """
     p, q = np.array([[0.5, 0], [0, 0.5]]), np.array([[0, 0.5], [0.5, 0]])
     events = [list(e) for k in range(3) for e in itertools.combinations(range(2), k)]
@@ -318,7 +319,7 @@ def test_an_adaptive_second_release_is_no_worse_and_other_noise_obeys_the_rule_t
     """Adaptive Gaussian releases and discrete releases also satisfy the composition bound.
 
     The shift of the second Gaussian release depends on the output of the first, and we sum over a lattice. For discrete
-    releases, we take each d from Pinsker's inequality, KL = 2 d^2, and the KL divergences add up.
+    releases, each d is the bound from Pinsker's inequality, so KL = 2 d^2, and the KL divergences add up.
     """
     x = np.arange(-9, 9, 0.03)
     first = [stats.norm.pdf(x) * 0.03, stats.norm.pdf(x - 0.6) * 0.03]

@@ -55,7 +55,7 @@ def draw(loss, *, n=7, d=3, lam=0.2, radius=2.0, seed=0):
 
 
 def one_record(problem, x, y):
-    """A problem that has only this record, with the constants of `problem`."""
+    """A problem with the single record (x, y) and the constants of `problem`."""
     fixed = {"lam": problem.lam, "x_bound": problem.x_bound, "y_bound": problem.y_bound, "radius": problem.radius}
     return Problem(loss=problem.loss, x=np.array([x]), y=np.array([y]), **fixed)
 
@@ -142,7 +142,7 @@ def test_the_clip_brings_no_two_vectors_further_apart(seed):
     v = clip_l2(u, 1.0)
     assert np.linalg.norm(v, axis=1).max() <= 1 + 1e-15
     assert np.linalg.norm(v[0] - v[1]) <= np.linalg.norm(u[0] - u[1]) * (1 + 1e-15)
-    want = [w if np.linalg.norm(w) <= 1 else w / np.linalg.norm(w) for w in u]  # the definition, case by case
+    want = [w if np.linalg.norm(w) <= 1 else w / np.linalg.norm(w) for w in u]  # the clip by its definition
     np.testing.assert_allclose(v, want, rtol=1e-15)
 
 

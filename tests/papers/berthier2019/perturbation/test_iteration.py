@@ -69,7 +69,7 @@ def test_shifted_divergence_is_the_best_of_all_transport_plans(distance, z, alph
 
 @pytest.mark.verifies("berthier2019:lem3.3")
 def test_noise_reduces_the_shift_of_gaussians_exactly():
-    """Lemma 3.3 is exact for Gaussians: the best a gives the divergence alpha (m - z)^2 / (2 (s^2 + t^2))."""
+    """Lemma 3.3 is exact for Gaussians: for the best a, the bound is alpha (m - z)^2 / (2 (s^2 + t^2))."""
     for m, s, t, z, alpha in ((2.0, 1.0, 0.7, 0.5, 2), (1.0, 0.3, 2.0, 0.0, 3.5)):
         exact = alpha * (m - z) ** 2 / (2 * (s**2 + t**2))
         assert shifted_renyi_gaussian(alpha, distance=m, sigma=math.hypot(s, t), z=z) == pytest.approx(exact, rel=1e-12)
@@ -308,7 +308,7 @@ def test_the_three_averages_at_the_recorded_numbers():
     with pytest.raises(NoGuarantee, match="softmax average") as refused:
         rdp_shuffled_epoch(2, 1, 1, 1.001, 1000, method="mean")
     assert refused.value.id == "berthier2019:weak-convexity"
-    # if the condition fails, the softmax is near the largest divergence: 0.57 times this divergence at sigma = L / 2
+    # if the condition fails, the softmax comes near the largest divergence: at sigma = L / 2, the ratio is 0.57
     assert float(rdp_shuffled_epoch(2, 1, 0.5, 1.001, 1000)) / 16 == pytest.approx(0.57, abs=5e-3)
 
 
@@ -325,7 +325,7 @@ def test_the_condition_of_the_doubled_mean():
         with pytest.raises(NoGuarantee):
             rdp_shuffled_epoch(alpha, 1, edge * 0.9999, 1.2, 20, method="mean")
     y = np.linspace(1e-6, 1, 10_000)
-    for c, largest in ((1.0, 1.71828), (0.5, 1.29744)):  # recorded maxima
+    for c, largest in ((1.0, 1.71828), (0.5, 1.29744)):  # recorded maxima of (e^y - 1) / y for 0 < y <= c
         inside = c * y
         assert (np.expm1(inside) / inside).max() == pytest.approx(largest, abs=6e-6)
         assert largest <= 1 + c

@@ -213,7 +213,7 @@ def test_fixed_points_and_what_twenty_steps_hide():
         for S in (recursion(a[:20], gamma=0.5, sigma=1.0)[-1, 0, 0] for recursion in recursions)
     ]
     np.testing.assert_allclose(spent, (0.192851, 0.950868, 9.64253), rtol=3e-6)
-    assert spent[1] / spent[0] == pytest.approx(4.93, abs=0.005)  # the printed recursion gives 50
+    assert spent[1] / spent[0] == pytest.approx(4.93, abs=0.005)  # with the printed recursion, this ratio is 50
     assert spent[1] < renyi_gaussian(1.0, 1.0, 0.0, 1.0, alpha=2)  # less than with the noise of the last step alone
 
 

@@ -241,7 +241,7 @@ def test_from_which_noise_on_the_factor_8_holds():
     assert [1 / limit, 4 / limit] == pytest.approx([0.7959, 3.18362], abs=5e-5)
     for x, true in ((limit * 0.999, True), (limit * 1.001, False), (1e-6, True), (3, False)):
         assert (4 * math.expm1(x) <= 8 * x) == true
-    for sigma in (2.0, 20.0):  # with L = 1, the factor must be 32, and 8 is too small for any noise
+    for sigma in (2.0, 20.0):  # for L = 1, a factor of 32 is large enough, and 8 is too small for any noise
         two = float(gaussian(np.array([2.0]), noise_multiplier=sigma / 2)[0])
         assert 4 * math.expm1(two) > 8 / sigma**2
         assert 4 * math.expm1(two) <= 32 / sigma**2

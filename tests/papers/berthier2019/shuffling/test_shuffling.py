@@ -154,7 +154,7 @@ def test_the_literal_conjecture_follows_from_the_bound():
 def test_the_constant_of_the_remainder_by_hand(L, sigma):
     """The constants of the remainder at the orders 2, 3 and 4 equal formulas derived by hand.
 
-    They are K_2 = 0, K_3 = e^(3x) and K_4 = (2/3) (4 e^(3x) + e^(6x)), with x = (2 L / sigma)^2.
+    The constants are K_2 = 0, K_3 = e^(3x) and K_4 = (2/3) (4 e^(3x) + e^(6x)), with x = (2 L / sigma)^2.
     """
     x = (2 * L / sigma) ** 2
     by_hand = [0, math.exp(3 * x), 2 / 3 * (4 * math.exp(3 * x) + math.exp(6 * x))]
@@ -393,7 +393,7 @@ def test_the_worst_pass_of_two_steps_over_three_records():
 def test_the_divergence_of_a_pass_has_no_origin_and_no_unit():
     """The divergence of a pass does not depend on the origin or the unit of the gradients.
 
-    It stays the same if we add 400 to all gradients, or if we multiply all gradients and sigma by 1,000.
+    The divergence stays the same if we add 400 to all gradients, or if we multiply all gradients and sigma by 1,000.
     """
     gradients, replaced = np.array([1.0, -1.0, 10.0]), -10.0
     want = pass_renyi(gradients, replaced, k=1, sigma=1.0, alpha=2)
@@ -549,7 +549,7 @@ def test_no_accountant_imports_a_conjecture():
 def test_a_pass_over_one_record_is_one_gaussian(gap):
     """A pass over one record is one Gaussian release, with the divergence alpha gap^2 / (2 sigma^2).
 
-    The gap is the distance between the two gradients, in units of the noise's standard deviation.
+    The gap is the distance between the two gradients. The test has sigma = 1 and alpha = 3.
     """
     assert pass_renyi([gap / 2], -gap / 2, k=1, sigma=1.0, alpha=3) == pytest.approx(1.5 * gap**2, rel=1e-6, abs=1e-9)
 
