@@ -410,8 +410,9 @@ def bounds(
     second search follows. By default, the second search ends at a ratio of 1.002 or a difference of 1e-4. It can
     miss these limits in two cases. First, records are rarely in a batch and delta is tiny, for example q <= 1e-3 and
     delta <= 1e-11. Then the rounding errors of the transforms are not small compared with delta. Second, different
-    releases have a largest loss, such as Laplace noise and pure privacy together. Only one of these losses is a grid
-    point. In our tests of both cases, the ratio is at most 1.005. The bounds remain valid.
+    releases have a largest loss, such as Laplace noise and pure privacy together, and delta is large. Then no grid
+    has all largest losses close above its points. In our tests of the first case, the ratio is at most 1.005. In the
+    second case, 1 of 900 random settings missed the limits, with a difference of 1.9e-4. The bounds remain valid.
 
     Proof that dominating pairs compose. Let M and M' be the laws of the first step on two neighbours, dominated by (P,
     Q). For every outcome of the first step, let (R, S) dominate the laws of the second step. For each outcome o of the
@@ -479,17 +480,13 @@ def _search(
         return 0.0, math.inf
     variances = [count * _variance(pair, *end) for (pair, count), end in zip(spent, ends, strict=True)]
     main = int(np.argmax(variances))  # the release with the largest variance
-    forth = ends[main][1]
     finest = max(8 * max(map(max, ends)), 32 * math.sqrt(sum(variances))) / most_cells
     h = max(math.sqrt(sum(variances) / uses) / 2, 128 * finest)
     low, high = known
     again, before = high < math.inf, math.inf
     while True:
         h = max(h, finest)
-        starts = [first_corner(pair, h, *end) for (pair, _), end in zip(spent, ends, strict=True)]
-        for _ in range(6):  # bounded losses have an atom at their upper end, so we put a grid point there
-            step = (forth - starts[main]) / math.ceil((forth - starts[main]) / h) * (1 - 1e-13)
-            starts = [first_corner(pair, step, *end) for (pair, _), end in zip(spent, ends, strict=True)]
+        step, starts = _fitted(spent, ends, main, h)
         cells = [
             max(math.floor((end - start) / step), math.floor(-start / step) + 2, 3)
             for start, (_, end) in zip(starts, ends, strict=True)
@@ -513,6 +510,48 @@ def _search(
         before = this_high - this_low if this_low > 0 else math.inf
         off = high / low - 1 if low > 0 and high < math.inf else 1.0
         h *= min(max(0.8 * math.sqrt((gap - 1) / off), 1 / 4), 1 / 2)
+
+
+def _fitted(
+    spent: list[tuple[DominatingPair, int]], ends: list[tuple[float, float]], main: int, h: float
+) -> tuple[float, list[float]]:
+    """An interval of at most h for which the grids fit the largest losses, and the first points of these grids.
+
+    A bounded loss has an atom at its largest value. `merge` moves this atom down to a grid point, so the largest loss
+    should be a grid point, or be just above a grid point. The largest loss of the release `main` is a grid point. If
+    other releases have a largest loss too, we choose the interval for which their largest losses are just above grid
+    points.
+    """
+
+    def starts(step: float) -> list[float]:
+        return [first_corner(pair, step, *end) for (pair, _), end in zip(spent, ends, strict=True)]
+
+    def fitted(n: int, first: float) -> tuple[float, list[float]]:
+        """The grids with n intervals from the first point of `main`, which is close to `first`, to its largest loss."""
+        for _ in range(4):
+            step = (forth - first) / n * (1 - 1e-13)
+            first = first_corner(spent[main][0], step, *ends[main])
+        return step, starts(step)
+
+    def moved(step, firsts):
+        """The distance by which `merge` moves the largest losses, in intervals, as a sum over all uses."""
+        return sum(spent[k][1] * (((ends[k][1] - firsts[k]) / step) % 1) for k in bounded)
+
+    forth, wide = ends[main][1], starts(h)
+    fewest = math.ceil((forth - wide[main]) / h)
+    bounded = [
+        k
+        for k, ((pair, _), (_, end)) in enumerate(zip(spent, ends, strict=True))
+        if k != main and pair.forward(np.array([1.001 * end]))[1][0] == 0
+    ]
+    if not bounded:
+        return fitted(fewest, wide[main])
+    # A first point is approximately a linear function of the square of the interval.
+    n = np.arange(fewest, 5 * fewest // 4 + 2)
+    t = (1 - np.square(fewest / n)) / (1 - 0.64)
+    firsts = [a + (b - a) * t for a, b in zip(wide, starts(0.8 * h), strict=True)]
+    best = np.argsort(moved((forth - firsts[main]) / n, firsts))[:3]
+    return min((fitted(int(n[k]), float(firsts[main][k])) for k in best), key=lambda grid: moved(*grid))
 
 
 def gaussian_limit(spent: Iterable[tuple[tuple[DominatingPair, ...], int]], delta: float) -> float:
