@@ -16,13 +16,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-Values = tuple[np.ndarray, np.ndarray, np.ndarray]
-# A function from epsilons >= 0 (k,) to three arrays (k,): lower bounds of the hockey-stick divergences, upper bounds,
-# and Q(L >= epsilon). The third array is the probability under Q of outcomes that are at least e^epsilon times as
-# likely under P. It is minus the derivative of the profile with respect to e^epsilon.
+Values = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+# A function from epsilons >= 0 (k,) to four arrays (k,): lower and upper bounds of the hockey-stick divergences, and
+# lower and upper bounds of Q(L >= epsilon). This is the probability under Q of outcomes that are at least e^epsilon
+# times as likely under P. It is minus the derivative of the profile with respect to e^epsilon.
 Profile = Callable[[np.ndarray], Values]
 ROUNDING = 1e-11  # relative margin, which is larger than the error of the formulas below
 ULP = 2.0**-50
+TINY = 1e-300  # a divisor instead of 0
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 
 
@@ -61,13 +62,14 @@ def gaussian(noise_multiplier: float) -> Profile:
     def profile(epsilons: np.ndarray) -> Values:
         t = epsilons / mu - mu / 2
         density = np.exp(-t * t / 2) / math.sqrt(2 * math.pi)
+        above = special.ndtr(-t - mu)
         if mu < 0.5:  # t >= -1/4
             s = t[:, None] + mu / 2 * (1 + _NODES)
             values = density * (mu / 2) * (_mills_falls(s) @ _WEIGHTS)
-            return _outward(values, values, special.ndtr(-t - mu))
+            return _outward(values, values, above, above)
         beyond = density * _mills(t + mu)  # e^epsilon Phi(-t - mu)
         values = np.where(t < 0, special.ndtr(-t) - beyond, density * _mills(np.maximum(t, 0)) - beyond)
-        return _outward(values, values, special.ndtr(-t - mu))
+        return _outward(values, values, above, above)
 
     return profile
 
@@ -89,8 +91,9 @@ def laplace(noise_multiplier: float) -> Profile:
 
     def profile(epsilons: np.ndarray) -> Values:
         less, more = _left_to(farthest, epsilons)
-        above = np.where(epsilons <= farthest * (1 + ULP), np.exp(-more / 2 - np.minimum(epsilons, farthest)) / 2, 0.0)
-        return _outward(-np.expm1(-less / 2), -np.expm1(-more / 2), above)
+        near = np.minimum(epsilons, farthest)
+        above = ((less > 0) * np.exp(-more / 2 - near) / 2, (more > 0) * np.exp(-less / 2 - near) / 2)
+        return _outward(-np.expm1(-less / 2), -np.expm1(-more / 2), *above)
 
     return profile
 
@@ -99,10 +102,9 @@ def pure(epsilon: float) -> Profile:
     r"""The profile of randomised response, which dominates every epsilon-differentially private mechanism."""
 
     def profile(epsilons: np.ndarray) -> Values:
-        above = np.where(epsilons <= epsilon * (1 + ULP), 1 / (1 + math.exp(epsilon)), 0.0)
         less, more = _left_to(epsilon, epsilons)
-        scale = 1 + math.exp(-epsilon)
-        return _outward(-np.expm1(-less) / scale, -np.expm1(-more) / scale, above)
+        scale, above = 1 + math.exp(-epsilon), 1 / (1 + math.exp(epsilon))
+        return _outward(-np.expm1(-less) / scale, -np.expm1(-more) / scale, (less > 0) * above, (more > 0) * above)
 
     return profile
 
@@ -113,8 +115,9 @@ def _left_to(largest: float, epsilons: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return np.maximum(largest - off - epsilons, 0.0), np.maximum(largest + off - epsilons, 0.0)
 
 
-def _outward(low: np.ndarray, high: np.ndarray, above: np.ndarray) -> Values:
-    return low * (1 - ROUNDING), high * (1 + ROUNDING), above
+def _outward(low: np.ndarray, high: np.ndarray, least_above: np.ndarray, most_above: np.ndarray) -> Values:
+    less, more = 1 - ROUNDING, 1 + ROUNDING
+    return low * less, high * more, least_above * less, most_above * more
 
 
 def in_full(profile: Profile) -> tuple[DominatingPair, ...]:
@@ -132,19 +135,21 @@ def poisson(profile: Profile, q: float) -> tuple[DominatingPair, ...]:
     """
 
     def without_it(epsilons: np.ndarray) -> Values:
-        # If c is far below q, its terms cancel. c is negative if e^epsilon > 1 / (1 - q).
+        # If c is far below q, its terms cancel, so we use bounds on c. c is negative if e^epsilon > 1 / (1 - q).
         c, off = q - (1 - q) * np.expm1(np.minimum(epsilons, 700.0)), 4 * ULP * q
-        low, (_, high, above) = at(epsilons, c - off)[0], at(epsilons, c + off)
-        return low, high, above
+        least, most = np.maximum(c - off, 0.0), np.maximum(c + off, 0.0)
+        # Both H_b and the probability at b increase with c.
+        low, _, least_above, _ = at(epsilons, least)
+        _, high, _, most_above = at(epsilons, most)
+        least_above = (1 - q) * low + q / np.maximum(most, TINY) * least_above
+        most_above = (1 - q) * high + q / np.maximum(least, TINY) * most_above
+        return least * low, most * high, least_above, np.minimum(most_above, 1.0)
 
-    def at(epsilons: np.ndarray, c: np.ndarray) -> Values:
-        there = c > 0
-        low, high, above = np.zeros((3, len(c)))
-        c = c[there]
-        low[there], high[there], above[there] = profile(np.log(q / c) + epsilons[there])
-        above[there] = (1 - q) * high[there] + q / c * above[there]
-        low[there], high[there] = c * low[there], c * high[there]
-        return low, high, above
+    def at(epsilons: np.ndarray, c: np.ndarray) -> np.ndarray:
+        """The given profile at b, or 0 if c is 0."""
+        found, there = np.zeros((4, len(c))), c > 0
+        found[:, there] = profile(np.log(q / c[there]) + epsilons[there])
+        return found
 
     pair = DominatingPair(_amplified(profile, q), without_it)
     return pair, pair.exchanged
@@ -163,7 +168,7 @@ def without_replacement(profile: Profile, q: float) -> tuple[DominatingPair, ...
 def _amplified(profile: Profile, q: float) -> Profile:
     def amplified(epsilons: np.ndarray) -> Values:
         near = np.minimum(epsilons, 40.0)  # for a larger epsilon, the -1 in e^epsilon - 1 is below rounding
-        low, high, above = profile(np.log1p(np.expm1(near) / q) + (epsilons - near))
-        return q * low, q * high, above
+        low, high, *above = profile(np.log1p(np.expm1(near) / q) + (epsilons - near))
+        return q * low, q * high, above[0], above[1]
 
     return amplified

@@ -29,9 +29,6 @@ from nfa.privacy.rounding import down, up
 UNIT = 2.0**-53  # relative rounding error of one operation
 OUTSIDE = 1e-9  # largest share of delta, or of a tilted law, outside a window
 FAR_OUTSIDE = 1e-12  # the largest share in the second search
-# Relative margin for the error of the derivative of a profile. For the exchanged pair of Poisson batches, this error
-# can be larger (1e-8 at z = 1e6). It has an effect only on lower bounds.
-OFF = 1e-9
 MOST_CELLS = 2**20  # largest number of cells of a grid, because a composition with more cells takes seconds
 MORE_CELLS = 2**22  # largest number of cells in the second search, in which a composition may take seconds
 FINE = 2**14  # number of cells of a grid that is fine enough for a mean
@@ -127,21 +124,23 @@ def merge(pair: DominatingPair, start: float, h: float, cells: int) -> Losses:
     negative = int(np.searchsorted(points, 0.0))  # the points below 0
     x, least = np.exp(points), np.maximum(-np.expm1(points), 0.0)  # every profile is at least 1 - e^epsilon
     widths = x[:-1] * math.expm1(h)
-    back, _, beyond = pair.backward(-points[:negative] + off[:negative])
-    forth, _, above = pair.forward(points[negative:] + off[negative:])
+    back, _, *beyond = pair.backward(-points[:negative] + off[:negative])
+    forth, _, *above = pair.forward(points[negative:] + off[negative:])
     values = np.append(least[:negative] + x[:negative] * back, forth)
-    tangents = np.append(-1 + back + beyond / x[:negative], -above)  # derivatives with respect to e^epsilon
+    # Lower and upper bounds of the derivatives with respect to e^epsilon. The last margin is for the rounding of x.
+    steepest = np.append(-1 - 8 * UNIT + back + beyond[0] / x[:negative] * (1 - ROUNDING), -above[1])
+    flattest = np.append(-1 + 8 * UNIT + back + beyond[1] / x[:negative] * (1 + ROUNDING), -above[0])
     chords = np.diff(values) / widths
-    # The chord minus the tangent at its left end.
-    before = np.maximum(chords - tangents[:-1] + OFF * np.abs(tangents[:-1]), 0.0)
-    after = np.maximum(tangents[1:] - chords + OFF * np.abs(tangents[1:]), 0.0)
+    before = np.maximum(chords - steepest[:-1], 0.0)  # the chord minus the tangent at its left end
+    after = np.maximum(flattest[1:] - chords, 0.0)
     with np.errstate(invalid="ignore"):
         heights = np.nan_to_num(widths * before * after / (before + after))
     lowered = np.maximum(np.append(0.0, heights), np.append(heights, 0.0))
     # In the last cell, we use the tangent at the end of the cell.
     lowered[-2] = max(heights[-2], widths[-1] * after[-1])
     lowered[1] = heights[1]  # because of the choice of `start`, the first chord is the tangent at its right end
-    values = values - 16 * ROUNDING * np.append(x[:negative] * back, forth) - 8 * UNIT * least - (1 + OFF) * lowered
+    lowered *= 1 + 16 * ROUNDING
+    values = values - 16 * ROUNDING * np.append(x[:negative] * back, forth) - 8 * UNIT * least - lowered
     values[0], values[-1] = least[0], 0.0
     low = values < least  # at these points and at the neighbouring points, the line of `least` is a valid lower bound
     low[1:] |= low[:-1].copy()
@@ -173,11 +172,11 @@ def first_corner(pair: DominatingPair, h: float, back: float, forth: float) -> f
             return True
         at = min(epsilon + h, 700.0)
         if at < 0:
-            (back_down,), _, (beyond,) = pair.backward(np.array([-at]))
+            (back_down,), _, _, (beyond,) = pair.backward(np.array([-at]))
             # We subtract the line from both sides, and divide by e^at. If no loss is below `at`, the tangent is the
             # line.
             return back_down > 0 and back_down >= (back_down + beyond * math.exp(-at)) * -math.expm1(-h)
-        (value,), _, (above,) = pair.forward(np.array([at]))
+        (value,), _, (above,), _ = pair.forward(np.array([at]))
         return value + above * math.exp(at) * -math.expm1(-h) >= -math.expm1(epsilon)
 
     while high - low > 1e-14 * (abs(low) + h):
@@ -403,16 +402,13 @@ def bounds(
     Notes
     -----
     Guarantee: (upper, delta)-differential privacy holds, also with the rounding errors of the computation. If some
-    neighbours attain the dominating pairs, no epsilon below `lower` holds for them. For `lower`, one rounding
-    error is not proved to be small: that of a derivative in `merge` (see the constant OFF).
+    neighbours attain the dominating pairs, no epsilon below `lower` holds for them.
 
     Distance of the bounds. If the bounds of the first search miss `gap` and `small` by more than a factor of 2, a
     second search follows. By default, the second search ends at a ratio of 1.002 or a difference of 1e-4. It can
-    miss these limits in two cases. First, records are rarely in a batch and delta is tiny, for example q <= 1e-3 and
-    delta <= 1e-11. Then the rounding errors of the transforms are not small compared with delta. Second, different
-    releases have a largest loss, such as Laplace noise and pure privacy together, and delta is large. Then no grid
-    has all largest losses close above its points. In our tests of the first case, the ratio is at most 1.005. In the
-    second case, 1 of 900 random settings missed the limits, with a difference of 1.9e-4. The bounds remain valid.
+    miss these limits if records are rarely in a batch and delta is tiny, for example q <= 1e-3 and delta <= 1e-11. Then
+    the rounding errors of the transforms are not small compared with delta. In our tests of this case, the ratio is at
+    most 1.005. The bounds remain valid.
 
     Proof that dominating pairs compose. Let M and M' be the laws of the first step on two neighbours, dominated by (P,
     Q). For every outcome of the first step, let (R, S) dominate the laws of the second step. For each outcome o of the
@@ -547,9 +543,9 @@ def _fitted(
     if not bounded:
         return fitted(fewest, wide[main])
     # A first point is approximately a linear function of the square of the interval.
-    n = np.arange(fewest, 5 * fewest // 4 + 2)
-    t = (1 - np.square(fewest / n)) / (1 - 0.64)
-    firsts = [a + (b - a) * t for a, b in zip(wide, starts(0.8 * h), strict=True)]
+    n = np.arange(fewest, 2 * fewest)
+    t = (1 - np.square(fewest / n)) / (1 - 0.25)
+    firsts = [a + (b - a) * t for a, b in zip(wide, starts(h / 2), strict=True)]
     best = np.argsort(moved((forth - firsts[main]) / n, firsts))[:3]
     return min((fitted(int(n[k]), float(firsts[main][k])) for k in best), key=lambda grid: moved(*grid))
 
@@ -617,8 +613,8 @@ def _below(backward: Profile) -> Profile:
     """A bound on P(L <= -epsilon), as a profile. P(L <= -epsilon) is at most e^-epsilon times Q(L <= -epsilon)."""
 
     def below(epsilons: np.ndarray) -> Values:
-        mass = np.exp(-epsilons) * backward(epsilons)[2]
-        return mass, mass, mass
+        mass = np.exp(-epsilons) * backward(epsilons)[3]
+        return mass, mass, mass, mass
 
     return below
 

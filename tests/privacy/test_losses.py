@@ -53,20 +53,49 @@ def test_profiles_are_within_their_rounding(seed):
     with mp.workdps(DIGITS):
         for z, q in zip(10 ** rng.uniform(-1.5, 6, 8), 10 ** rng.uniform(-5, 0, 8), strict=True):
             eps = np.sort(10 ** rng.uniform(-3, 1.5, 12) / z)
-            low, high, above = dominating.gaussian(z)(eps)
+            low, high, *above = dominating.gaussian(z)(eps)
             pair = dominating.poisson(dominating.gaussian(z), q)[0]
             for k, e in enumerate(eps):
                 exact = hockey_stick(e, z)
                 assert low[k] <= exact <= high[k] + 1e-300
                 assert high[k] - low[k] <= 3e-11 * float(exact) + 1e-300
-                assert above[k] == pytest.approx(float(mp.ncdf(-1 / (2 * mp.mpf(z)) - mp.mpf(e) * mp.mpf(z))), rel=1e-9)
+                beyond = likely(e, z)
+                assert above[0][k] <= beyond <= above[1][k] + 1e-300
+                assert above[1][k] - above[0][k] <= 3e-11 * float(beyond) + 1e-300
                 e, q_ = mp.mpf(e), mp.mpf(q)
-                with_it = q_ * hockey_stick(mp.log(1 + mp.expm1(e) / q_), z)
-                c = 1 - (1 - q_) * mp.exp(e)
-                without_it = c * hockey_stick(mp.log(q_ / c) + e, z) if c > 0 else mp.mpf(0)
-                for profile, want in ((pair.forward, with_it), (pair.backward, without_it)):
-                    low_, high_, _ = profile(np.array([eps[k]]))
+                a, c = mp.log(1 + mp.expm1(e) / q_), 1 - (1 - q_) * mp.exp(e)
+                with_it = q_ * hockey_stick(a, z), likely(a, z)
+                without_it = mp.mpf(0), mp.mpf(0)
+                if c > 0:
+                    b = mp.log(q_ / c) + e
+                    stick = hockey_stick(b, z)
+                    without_it = c * stick, (1 - q_) * stick + q_ / c * likely(b, z)
+                for profile, (want, chance) in ((pair.forward, with_it), (pair.backward, without_it)):
+                    low_, high_, least, most = profile(np.array([eps[k]]))
                     assert low_[0] <= want <= high_[0] + 1e-300
+                    assert least[0] <= chance <= most[0] + 1e-300
+                    assert most[0] - least[0] <= 1e-6 * float(chance) + 1e-200
+
+
+def test_the_exchanged_poisson_pair_is_within_its_rounding_near_its_largest_loss():
+    """For a record that is removed, the loss is at most -log(1 - q). Near it, the terms of c cancel."""
+    z = 0.03  # little noise, so that losses near the largest one are likely
+    with mp.workdps(DIGITS):
+        for q in (0.9, 0.1, 1e-3):
+            eps = -math.log1p(-q) * (1 - 10.0 ** np.arange(-14.0, -1.0))
+            found = dominating.poisson(dominating.gaussian(z), q)[0].backward(eps)
+            for e, low, high, least, most in zip(eps, *found, strict=True):
+                e, q_ = mp.mpf(e), mp.mpf(q)
+                c = 1 - (1 - q_) * mp.exp(e)
+                b = mp.log(q_ / c) + e
+                stick, chance = hockey_stick(b, z), likely(b, z)
+                assert low <= c * stick <= high
+                assert least <= (1 - q_) * stick + q_ / c * chance <= most <= 1
+
+
+def likely(epsilon, z):
+    """The probability under N(0, 1) of a loss of at least epsilon for the pair N(1/z, 1), N(0, 1)."""
+    return mp.ncdf(-1 / (2 * mp.mpf(z)) - mp.mpf(epsilon) * mp.mpf(z))
 
 
 def laplace_at(z, eps):
@@ -106,14 +135,16 @@ def test_profiles_are_within_their_rounding_near_the_largest_loss(law, exact, la
         rate = mp.mpf(q)
         for size in 10 ** np.random.default_rng(5).uniform(-4, 1.3, 20):
             most, at = largest(size), partial(exact, size)
+            with mp.workdps(7000):  # the largest loss of (Q, P) if e^-most is tiny, and q is 1
+                backward_end = -mp.log1p(rate * mp.expm1(-most))
             pair = dominating.poisson(law(size), q)[0]
             for profile, of_profile, end in (
                 (law(size), at, most),
                 (pair.forward, partial(forward_at, at, q=rate), mp.log1p(rate * mp.expm1(most))),
-                (pair.backward, partial(backward_at, at, q=rate), -mp.log1p(rate * mp.expm1(-most))),
+                (pair.backward, partial(backward_at, at, q=rate), backward_end),
             ):
                 near = float(end) + np.spacing(float(end)) * np.arange(-20, 21)
-                low, high, _ = profile(near)
+                low, high, *_ = profile(near)
                 for e, least, greatest in zip(near, low, high, strict=True):
                     assert least <= of_profile(mp.mpf(e)) <= greatest, (size, e)
 
@@ -186,10 +217,10 @@ def test_a_grid_dominates_and_is_dominated():
             cells = math.ceil((4 - start) / h)
             above, below = losses.split(pair, start - h, h, cells + 2), losses.merge(pair, start, h, cells)
             for e in np.concatenate([h * np.arange(0, 60), np.random.default_rng(1).uniform(0, 3, 60)]):
-                low, high, _ = pair.forward(np.array([e]))
+                low, high, *_ = pair.forward(np.array([e]))
                 assert profile_of(above, e) >= low[0] - 1e-15
                 assert profile_of(below, e) <= high[0] + 1e-15
-                low, high, _ = pair.backward(np.array([e]))
+                low, high, *_ = pair.backward(np.array([e]))
                 assert profile_of(above, -e) >= -math.expm1(-e) + math.exp(-e) * low[0] - 1e-13
                 assert profile_of(below, -e) <= -math.expm1(-e) + math.exp(-e) * high[0] + 1e-13
 
