@@ -55,7 +55,8 @@ def the_certificate(chosen: dict[str, list[Item]]) -> dict[str, str]:
 def bibtex(chosen: dict[str, list[Item]]) -> dict[str, str]:
     """Return BibTeX entries: one for each paper, and entries for this version of nfa.
 
-    Each chosen statement has an entry for nfa with our verdict. A whole paper has one entry for nfa without verdicts.
+    For each chosen statement, one entry cites nfa and has our verdict in its note. For a whole paper, one entry without
+    verdicts cites nfa.
 
     Raises
     ------

@@ -77,7 +77,7 @@ def test_a_part_of_a_long_step_is_timed_and_scaled(images):
 
 
 def test_the_part_that_all_examples_share_is_not_scaled(images, monkeypatch):
-    """A dry run does not scale the time of a step that does not depend on the examples. In this test, it is 0.1 s.
+    """The part of a step's time that does not depend on the number of examples is not scaled. Here it is 0.1 s.
 
     If this time were scaled from 8 examples to 400, the estimate for a step would be 5 s. The upper tolerance is larger
     because a busy machine ends sleeps late, and the dry run scales this delay.

@@ -815,7 +815,7 @@ def test_calibration_passes_refusals_on():
 
 @pytest.fixture
 def with_replacement(monkeypatch):
-    """A scheme whose only theorem is 64 times the curve without sampling. Its name is "poisson"."""
+    """Replace the scheme "poisson" by a scheme with one theorem. Its curve is 64 times the curve without sampling."""
     own = theorems.Bound(
         id="wbk2019:thm9",
         samplings=("poisson",),

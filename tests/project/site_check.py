@@ -30,7 +30,7 @@ from tests.project.tree import ROOT
 
 SITE = ROOT / "build" / "site"
 PHONE = {"width": 390, "height": 844}
-TABS = 3  # more tabs than cores, because a tab sometimes waits
+TABS = 3  # tabs that load pages at the same time; if one of them waits for a page, the others go on
 LOOK = (Path(__file__).parent / "site_check.js").read_text(encoding="utf-8")
 THEMES = ("light", "auto", "dark")  # auto: the system asks for the dark theme
 

@@ -84,7 +84,7 @@ TEACHING_RULES = pytest.mark.parametrize("name", [name for name in SPEC if name 
 
 
 def ways_to_teach(net: Net, x, y, B: list, V: list) -> dict:
-    """{way to teach: function (l, z, h, repeats) -> values}.
+    """A function (l, z, h, repeats) -> values of each example, by learning signal ("gradient", "error", "target", ...).
 
     The direction of a rule is the derivative of these values by the parameters of layer l. In feedback rules, h[l]
     receives a fixed vector. The direction is then the derivative of <vector, h[l]> by the parameters of layer l.

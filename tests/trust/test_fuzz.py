@@ -32,7 +32,7 @@ def test_what_fuzzing_starts_from_is_read(name, tmp_path):
 
 @EVERY
 def test_damaged_seeds_are_no_findings(name, tmp_path):
-    """Thirty seeded damages of each initial file (bytes changed, removed or inserted) are no findings."""
+    """For each reader, 30 damaged initial files (bytes changed, removed or inserted) give no finding."""
     reader, rng = READERS[name], np.random.default_rng(8)
     for _ in range(30):
         data = bytearray(rng.choice(np.array(reader.seeds(), object)))

@@ -104,7 +104,7 @@ def matrix_renyi(batch: Batch, other: Batch, *, alpha: float, sigma: float) -> f
     -----
     Rows are independent, but columns are not. Row j lies in the span of the h_i with phi'_ij != 0, which has dimension
     at most m. We compute in this span. A record counts as inside a span if its distance from the span is at most
-    `SPAN_TOLERANCE`, so a record that is outside but this close counts as inside.
+    `SPAN_TOLERANCE`, even if this distance is not 0.
 
     Write A = Phi_j H and A' = Phi'_j H' in coordinates of the common span, and A' = Q R. After the map R^{-T}, the laws
     are N(M^T u_j, sigma^2 M^T M) and N(Q^T u'_j, sigma^2 I), with M = A R^{-1}. We do not compute a covariance, because

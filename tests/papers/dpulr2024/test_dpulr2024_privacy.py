@@ -428,7 +428,7 @@ def test_theorem_2_fails_where_the_clip_takes_the_noise():
     assert false == pytest.approx(2.6216362e-7, rel=1e-6)
     rng = np.random.default_rng(1)
     drawn = np.array([on_the_sphere(rng, k, d) for k in rng.choice(n, p=p, size=20000)])
-    assert drawn.std() == pytest.approx(math.sqrt((p * n).sum() / d), rel=0.03)  # std 0.108; the theorem needs 4
+    assert drawn.std() == pytest.approx(math.sqrt((p * n).sum() / d), rel=0.03)
     assert math.sqrt((p * n).sum() / d) == pytest.approx(0.108302, abs=1e-6)
     k, p = sizes_of_batches(target=True)
     runs = [
