@@ -274,8 +274,8 @@ def test_a_scheme_that_is_counted_in_full_has_no_record_twice_in_a_batch(scheme)
     """If accounting counts every use of a record in a scheme, no batch may contain a record twice.
 
     Otherwise two uses would count as one. The sampler's rate agrees with the measured share of steps that use a record,
-    within 5.5 standard deviations. With another seed, a correct sampler fails with probability below 1e-7 for each scheme. The
-    test detects an error of 15 % in the rate.
+    within 5.5 standard deviations. With another seed, a correct sampler fails with probability below 1e-7 for each
+    scheme. The test detects an error of 15 % in the rate.
     """
     x = np.zeros((24, 1))
     sampler = sampling.SAMPLERS[scheme].of_run(x, x, Streams(5), batch=6, epochs=1)

@@ -224,8 +224,8 @@ def _rate(sampling: str, q: float | None, n: int | None, batch: int | None) -> f
         raise ValueError(f"--sampling {sampling} needs a sampling rate: give --q, or --n and --batch")
     if everybody and rate != 1:
         raise ValueError(
-            f"the sampling rate must be 1 with --sampling {sampling}, got {rate:.6g}. Every step uses all records: leave"
-            " out --q, --n and --batch"
+            f"the sampling rate must be 1 with --sampling {sampling}, got {rate:.6g}. Every step uses all records:"
+            " leave out --q, --n and --batch"
         )
     return rate
 

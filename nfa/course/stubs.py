@@ -122,7 +122,9 @@ def load(path: Path) -> list[tuple[Exercise, FunctionType]]:
     _found.clear()
     run_file(path)
     if not _found:
-        raise ValueError(f"{path} has no function marked @exercise(...). `nfa course stub` writes a file with such functions")
+        raise ValueError(
+            f"{path} has no function marked @exercise(...). `nfa course stub` writes a file with such functions"
+        )
     return list(_found)
 
 

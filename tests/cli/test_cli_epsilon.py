@@ -616,8 +616,7 @@ BAD = [
     ({"q": None, "n": "9" * 400, "batch": "1"}, "--n must be between 1 and 1e+15, got 999"),
     (
         {"sampling": "none"},
-        "the sampling rate must be 1 with --sampling none, got 0.01. Every step uses all records: leave out"
-        " --q",
+        "the sampling rate must be 1 with --sampling none, got 0.01. Every step uses all records: leave out --q",
     ),
     ({"sampling": "shuffle"}, f"--sampling must be one of {', '.join(SCHEMES)}, got"),
     ({"sampling": None}, "missing option '--sampling'"),
