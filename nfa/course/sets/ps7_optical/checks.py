@@ -393,17 +393,24 @@ def ternarise_edge(ternarise):
 
 
 def project_values(project):
-    """B e of ternary errors, also of an error 0 and of errors with one sign."""
+    """B e of ternary errors. Records and whole batches can lack a 1 or a -1, or both."""
 
     def check():
-        for rows in (5, 1):
-            R, see, I_a = case(42 + rows)
-            e = TERNARY[:rows]
-            got = array(call(project, see, e, I_a), (rows, N_OUT), "the projection")
-            hint = (
-                "each of the two patterns needs its own linear projection, and an entry -1 has the opposite sign of 1"
-            )
-            close(got, in_phase(R, N_ANCHOR, e), "the projection of ternary errors", hint)
+        hint = "each of the two patterns needs its own linear projection, and an entry -1 has the opposite sign of 1"
+        for seed, e, of in (
+            (47, TERNARY, "ternary errors"),
+            (43, TERNARY[:1], "one ternary error"),
+            (44, -abs(TERNARY), "a batch without any 1"),
+            (45, abs(TERNARY), "a batch without any -1"),
+            (46, TERNARY[3:4], "one ternary error without any 1"),
+            (48, TERNARY[4:], "one ternary error without any -1"),
+            (49, 0 * TERNARY, "a batch of zeros"),
+        ):
+            R, see, I_a = case(seed)
+            got = array(call(project, see, e, I_a), (len(e), N_OUT), f"the projection of {of}")
+            # relative to the largest projection, or to 1e-12 if all projections are 0
+            rtol = 1e-4 if e.any() else 1e6
+            close(got, in_phase(R, N_ANCHOR, e), f"the projection of {of}", hint, rtol)
 
     fair(check, project, linear=right_linear)
 
@@ -546,17 +553,28 @@ def step_norm(step):
 
 
 def noise_norm_values(noise_norm):
-    """Compare with the root mean square of 300 samples, which has an error of at most 0.4 %."""
+    """Compare with the root mean square of samples of the norm, which has an error of at most 0.4 %.
+
+    The mean of the norm is smaller than the root mean square by 20 % for one unit, by 11 % for two and by 0.4 % for 64.
+    For one or two units, the tolerance is 6 %, so that a simulation with 1,000 samples passes.
+    """
     rng = seeded(74)
-    for sigma, n, projections in ((1.0, 64, 1), (0.1, 512, 1), (0.1, 512, 2), (0.03, 100, 2)):
-        g = rng.normal(0, sigma, size=(300, n))
+    cases = ((1.0, 64, 1), (0.1, 512, 1), (0.1, 512, 2), (0.03, 100, 2), (0.5, 1, 1), (2.0, 1, 2), (0.3, 2, 1))
+    for sigma, n, projections in cases:
+        size = (max(300, 150_000 // n), n)
+        g = rng.normal(0, sigma, size=size)
         if projections == 2:
-            g -= rng.normal(0, sigma, size=(300, n))
-        want = math.sqrt(float((g**2).sum(axis=1).mean()))
+            g -= rng.normal(0, sigma, size=size)
+        squares = (g**2).sum(axis=1)
+        want = math.sqrt(float(squares.mean()))
         got = number(call(noise_norm, sigma, n, projections), "the norm of the noise")
-        told = f"the norm of the noise for sigma = {sigma:g} and {n} units, projections = {projections}"
+        told = f"the norm of the noise for sigma = {sigma:g}, n = {n} and projections = {projections}"
+        few = n < 10
+        if few and passes(same_number, got, np.sqrt(squares).mean(), told, "", RTOL_LAW):
+            what = "the root mean square of the norm"
+            raise mismatch(told, "the mean of the norm", what, "first take the mean of the squared norm, then its root")
         hint = "add up the variances of all independent values, over units and projections"
-        same_number(got, want, told, hint, RTOL_LAW)
+        same_number(got, want, told, hint, 3 * RTOL_LAW if few else RTOL_LAW)
 
 
 def noisy_rank_values(noisy_rank):

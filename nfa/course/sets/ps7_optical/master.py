@@ -195,7 +195,8 @@ check_it("ps7_optical", globals(), "overexposed_share")
 #
 # You get a device. `see(x, anchor)` is the reading of its camera, `(k, n_out)`. The rows of x are k patterns, and the
 # anchor is lit (`anchor=True`) or dark (`anchor=False`). The device returns no fields, and it refuses an x with entries
-# other than 0 and 1. The picture of the anchor alone is `I_a`, `(n_out,)`. It was recorded once, and it is exact.
+# other than 0 and 1. The picture of the anchor alone is `I_a`, `(n_out,)`. It was recorded once, and it is exact. Use
+# this `I_a`, and do not measure the anchor again.
 
 
 # %% device
@@ -359,7 +360,8 @@ check_it("ps7_optical", globals(), "ternarise_values", "ternarise_edge")
 
 # %% [markdown]
 # The mirrors cannot show a ternary error in one pattern. Split this error into two binary patterns, $e = e_+ - e_-$
-# ([ohana2021:exp-twoproj]).
+# ([ohana2021:exp-twoproj]). A record can lack a 1 or a -1, and so can all records of a batch together. Then one of
+# the two patterns is dark, or both are dark.
 
 
 # %% project solution=true
@@ -372,7 +374,7 @@ def project(see, e, I_a):
 
 
 # %% project_values points=1
-# 1 point: the projections of ternary errors, also without any 1 or any -1
+# 1 point: the projections of ternary errors, also of records and of whole batches that lack a 1 or a -1
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -488,12 +490,12 @@ from nfa.course.practice import check_it
 check_it("ps7_optical", globals(), "saturation_answer")
 
 # %% [markdown]
-# The next cell measures the cosines. Which saturation is best for a camera with 4 bits?
+# The next cell measures the cosines over 10,000 pixels. Which of the four saturations is best for a camera with 4 bits?
 
 # %%
-R = medium(5, 100, 16, seed=4)
-one = np.eye(5, dtype=int)
-I_a = np.asarray(device(R, 16)(np.zeros((1, 5)), anchor=True))[0]
+R = medium(1, 10_000, 16, seed=4)
+one = np.array([[1]])
+I_a = np.asarray(device(R, 16)(np.zeros((1, 1)), anchor=True))[0]
 exact = np.ravel(project(device(R, 16), one, I_a))
 for bits in (4, 8):
     cosines = []
@@ -603,11 +605,11 @@ check_it("ps7_optical", globals(), "step_direction", "step_norm")
 
 # %% [markdown]
 # For privacy the paper adds noise to every scaled projection, with a new $g_i$ for every record:
-# $\mathrm{scale}_s(B\, t(e_i)) + g_i$ with $g_i \sim N(0, \sigma^2 I)$. What is the norm of $g_i$, compared with a
-# signal of norm at most s = 1? The paper does not state whether its $\sigma$ belongs to one measured projection or to
-# the difference of two. Here, $\sigma$ belongs to one measured projection. So each of the `projections` (1, or 2 for a
-# difference) adds its own independent noise $N(0, \sigma^2)$ at each of the n units. Return the root mean square of the
-# norm of the total noise.
+# $\mathrm{scale}_s(B\, t(e_i)) + g_i$ with $g_i \sim N(0, \sigma^2 I)$. The paper does not state whether its $\sigma$
+# belongs to one measured projection or to the difference of two. Here, $\sigma$ belongs to one measured projection.
+# The argument `projections` is the number of measured projections: 1, or 2 for a difference. Each measured projection
+# adds its own independent noise $N(0, \sigma^2)$ at each of the n units. Return the root mean square of the norm of the
+# total noise, which is the square root of the mean of the squared norm. The number n can be as small as 1.
 
 
 # %% noise_norm solution=true
@@ -619,7 +621,7 @@ def noise_norm(sigma, n, projections):
 
 
 # %% noise_norm_values points=1
-# 1 point: the norm for several sigma and n, with one and two projections
+# 1 point: the root mean square for several sigma, for few and many units, with one and two projections
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -633,7 +635,7 @@ from nfa.course.practice import check_it
 check_it("ps7_optical", globals(), "noise_norm_values")
 
 # %% [markdown]
-# Section 4 says: "$\sigma = 0.1$ implies $\|g\|_2 \simeq \|B e\|_2$". Here $\|B e\|_2$ is at most 1
+# Section 4 says: "$\sigma = 0.1$ implies $\|g\|_2 \simeq \|B e\|_2$". Here $\|B e\|_2$ is at most s = 1
 # ([ohana2021:exp-sigma]). The hidden layers of the paper have 512 units, and its output layer has 10. Compare your
 # numbers with this sentence. For how many units is the sentence true?
 

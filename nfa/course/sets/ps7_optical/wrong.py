@@ -140,6 +140,15 @@ A line ("cell", "old", "new") replaces text in a cell of the reference solution.
 # took the difference of two intensities, without the anchor
 ("project", "linear(see, plus, I_a) - linear(see, minus, I_a)", "see(plus, False) - see(minus, False)")
 
+# %% no_sign_without_a_one score=19 fails=["project_values"]
+# showed only one pattern if the other one is dark in the whole batch, and forgot the minus sign
+(
+    "project",
+    "    return linear(see, plus, I_a) -",
+    "    if not plus.any() or not minus.any():\n        return linear(see, plus + minus, I_a)\n"
+    "    return linear(see, plus, I_a) -",
+)
+
 # %% noise_before_the_square score=19 fails=["shot_variance_values"]
 # gave every exposure a constant noise of its field, in place of counting photons
 ("shot_variance", "(I_xa + I_x) / photons / (4 * I_a)", "np.full(len(I_a), 2 / photons / 4)")
@@ -184,6 +193,15 @@ A line ("cell", "old", "new") replaces text in a cell of the reference solution.
 # %% noise_cancels score=19 fails=["noise_norm_values"]
 # forgot that a difference of two noisy projections has the noise of both
 ("noise_norm", "n * projections", "n")
+
+# %% mean_of_the_norm score=19 fails=["noise_norm_values"]
+# returned the mean of the norm, which is smaller than the root mean square for few units
+(
+    "noise_norm",
+    "return sigma * np.sqrt(n * projections)",
+    "from math import exp, lgamma\n\n"
+    "    return sigma * np.sqrt(2 * projections) * exp(lgamma((n + 1) / 2) - lgamma(n / 2))",
+)
 
 # %% noise_fills score=19 fails=["noisy_rank_values"]
 # thought that noise gives every matrix full rank

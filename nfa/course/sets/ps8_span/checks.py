@@ -218,16 +218,16 @@ def span_tolerance(span):
     count(call(span, np.zeros((12, 10))), 0, "an update of zeros")
 
 
-def count(basis, want, of):
+def count(basis, want, of, think=""):
     """Check the number of directions in a basis."""
     try:
         # this check also accepts basis vectors as columns
-        found = np.shape(basis)[1 if np.ndim(basis) == 2 and len(basis) == 10 else 0]
+        found = np.shape(basis)[1 if np.ndim(basis) == 2 and len(basis) == 10 else 0] if np.size(basis) else 0
     except (TypeError, ValueError, IndexError):
         raise misfit("the result of span", basis, "an array of basis vectors") from None
     if found != want:
         small = "leave out directions whose singular value is at most tol times the largest"
-        think = small if want else "an update of zeros has no direction"
+        think = think or (small if want else "an update of zeros has no direction")
         raise mismatch(f"the number of directions in the span of {of}", found, want, think)
 
 
@@ -248,6 +248,8 @@ def span_leading(span):
                 hint = "keep the directions with the largest singular values"
                 name = f"the projection onto the directions kept with rank = {rank}"
                 close(np.linalg.pinv(basis) @ basis, right[:rank].T @ right[:rank], name, hint)
+            found = call(span, dW.T if turned else dW, 0)
+            count(found, 0, f"an update of shape {(units, N)} and rank = 0", "rank = 0 keeps no direction")
 
     def lenient():
         if not passes(check, False, ((9, 7, 46), (12, 8, 47))):
@@ -501,6 +503,11 @@ def hits_game(hits):
                 got = alarms(target, sigma, s, 10, t)
                 if got != want:
                     raise mismatch(f"the alarms for {who} in 10 trials, sigma = {sigma:g}, s = {s:g}", got, want, think)
+        # with errors 0 and all derivatives 1, a noise that all records share gives a span of one direction
+        got = number(call(hits, h, h[1], 0 * u, 0 * u + 1, 1.0, 0.0, 10, 1e-3, seeded(91)), "the number of alarms")
+        if got != 10:
+            name = "the alarms for a record of the batch in 10 trials, errors 0, sigma = 1, s = 0"
+            raise mismatch(name, got, 10, "each record of the batch has its own noise g_i")
         # if s is much larger than the update, rho^2 of a fixed vector for 3 random directions of 8 is Beta(5/2, 3/2)
         t = math.sqrt(stats.beta.ppf(0.5, 5 / 2, 3 / 2))
         got = alarms(h[1], 0.0, 1e6, 80, t)
@@ -516,15 +523,16 @@ def hits_game(hits):
 
 
 def laws(hits):
-    """The share of alarms for a batch of one black record, which depends on the distribution of the noise in one place.
+    """The share of alarms for a black record, which depends on the distribution of the noise in one place.
 
-    Suppose that the units have the errors v and that the noise in G is small. Then the residual is s |N(0, I_n)| / |v|,
-    up to a relative error of about s. A right submission fails with a probability of about 1e-8.
+    Suppose that a batch has k records and that the noise in G is small. Let v be the errors of the black record minus
+    their projection onto the errors of the other records. Then the residual is k s |N(0, I_r)| / |v| in first order of
+    s, with r = n - k + 1. A right submission fails with a probability of about 1e-8.
     """
 
     def same_share(name, errors, n, sigma, s, t, p):
         rng, trials = seeded(93), 600
-        given = np.zeros((1, n)), np.zeros(n), errors, np.ones_like(errors)
+        given = np.eye(len(errors), n, -1), np.zeros(n), errors, np.ones_like(errors)  # the first record is black
         got = number(call(hits, *given, sigma, s, trials, t, rng), "the number of alarms")
         low, high = stats.binom.ppf([5e-10, 1 - 5e-10], trials, p)
         if not low <= got <= high:
@@ -532,12 +540,14 @@ def laws(hits):
             what = f"the alarms in {trials} trials with {name}, sigma = {sigma:g} and s = {s:g}"
             raise mismatch(what, got, f"about {trials * p:.0f} at this t", think)
 
-    # v is g, and there is an alarm if the norm of v is at least `least`
-    for sigma, least in ((1.0, 1.0), (1.0, 3.5), (0.4, 1.4)):
+    # the errors are g, and there is an alarm if the norm of v is at least `least`
+    for k, sigma, least in ((1, 1.0, 1.0), (1, 1.0, 3.5), (1, 0.4, 1.4), (2, 0.5, 0.8)):
         s, n = 0.002, 40
-        t = s * math.sqrt(n) / least
-        share = stats.f.sf((least / sigma) ** 2 / 4, 4, n)
-        same_share("errors 0 of four units", np.zeros((1, 4)), n, sigma, s, t, share)
+        free, r = 4 - k + 1, n - k + 1  # the dimensions of v, and of the space orthogonal to the span
+        t = k * s * math.sqrt(r) / least
+        share = stats.f.sf((least / sigma) ** 2 / free, free, r)
+        name = f"errors 0 of four units{' and two records' if k == 2 else ''}"
+        same_share(name, np.zeros((k, 4)), n, sigma, s, t, share)
     for most in (0.7, 2.5):  # v is 1000, and there is an alarm if the absolute entry of G is at most `most`
         share = 2 * stats.norm.cdf(most) - 1
         same_share("the error 1000 of one unit", np.full((1, 1), 1e3), 1, 0.0, 1.0, most / 1e3, share)

@@ -180,7 +180,8 @@ check_it("ps8_span", globals(), "guess_made")
 # - Leave out the directions that come from rounding. Their singular values are at most `tol` *times the largest
 #   singular value*.
 # - An update of zeros has no direction, so r = 0.
-# - If `rank` is given, keep at most this number of directions, those with the largest singular values.
+# - If `rank` is given, keep at most this number of directions, those with the largest singular values. `rank` can be 0.
+#   Then the basis has no direction, so r = 0.
 
 
 # %% span solution=true
@@ -329,7 +330,8 @@ for name, mine, value in zip(("batch, sigma 100", "others, 0.2", "others, 100"),
 #
 # The membership test needs candidates. For a batch of **one** record, an attacker needs no candidates. Return this
 # record from its published update, exactly up to rounding. Its error and the noise on the error are unknown. Some units
-# can be dead, which means $\varphi' = 0$. At least one unit is alive.
+# can be dead, which means $\varphi' = 0$. At least one unit is alive. The entries of a column of dW can sum to 0, for
+# example if the errors come from a softmax.
 
 
 # %% recover_one solution=true
@@ -384,8 +386,8 @@ assert np.allclose(recover_one(np.array([[2.0, -1.0, 4.0]])), [0.5, -0.25])
 # \text{error}, \qquad X \sim \mathrm{Binomial}(\text{trials}, p).$$
 #
 # If no run raised an alarm, low is 0. If all runs raised an alarm, high is 1. Each bound is wrong with a probability of
-# at most `error`. Both bounds hold only if the attack and its threshold were fixed before the counted runs. You can use
-# `scipy.stats`, for example `stats.beta.ppf` or `stats.binomtest`.
+# at most `error`, a number between 0 and 1/2 (both excluded). Both bounds hold only if the attack and its threshold
+# were fixed before the counted runs. You can use `scipy.stats`, for example `stats.beta.ppf` or `stats.binomtest`.
 
 
 # %% clopper_pearson solution=true
@@ -496,8 +498,8 @@ print(f"claimed 0.2565, at least {epsilon_bound(0, 1000, 1000, 1e-5, 0.95):.3f} 
 # %% [markdown]
 # Now run the attack, and count its alarms. Each trial has these steps:
 #
-# 1. Draw g with entries $N(0, \sigma^2)$ and G with entries $N(0, s^2)$, **anew in every trial**. Both $\sigma$ and s
-#    can be 0.
+# 1. Draw g with entries $N(0, \sigma^2)$ and G with entries $N(0, s^2)$, **anew in every trial**. All entries are
+#    independent, so each record has its own $g_i$. Both $\sigma$ and s can be 0.
 # 2. Compute the update of the batch with m = k.
 # 3. Take at most the k leading directions of its span, because the batch has k records. With noise on the update, all
 #    other directions are noise.
@@ -591,8 +593,9 @@ def noise_needed(epsilon, delta, Delta):
 # %% [markdown]
 # In the experiment below, five records have entries 1 and -1, which is the best case for Proposition 3. The errors have
 # norm 1. In one of the two batches, the target takes the place of the last record. The first line compares the claim of
-# the published formula with your bound, for noise on the errors. The figure shows noise on the update. To the right of
-# the vertical line, the noise is enough for $\epsilon = 8$.
+# the published formula with your bound, for noise on the errors. This claim is for the small layer of the experiment.
+# So it differs from 0.2565, which is the claim for the paper's network in part 4. The figure shows noise on the update.
+# To the right of the vertical line, the noise is enough for $\epsilon = 8$.
 
 # %%
 import matplotlib.pyplot as plt

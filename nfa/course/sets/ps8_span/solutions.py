@@ -367,6 +367,6 @@ def clopper_pearson(alarms, trials, error):
 def hits(h, target, u, dphi, sigma, s, trials, t, rng):
     k, found = len(h), []
     for _ in range(trials):
-        g, G = sigma * rng.standard_normal(u.shape), s * rng.standard_normal((u.shape[1], h.shape[1] + 1))
+        G, g = s * rng.standard_normal((u.shape[1], h.shape[1] + 1)), sigma * rng.standard_normal(u.shape)
         found.append(residuals(target.reshape(1, -1), span(update(u, dphi, h, k, g, G), k))[0] <= t)
     return np.count_nonzero(found)

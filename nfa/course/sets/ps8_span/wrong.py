@@ -52,6 +52,10 @@ A line ("cell", "old", "new") replaces text in a cell of the reference solution.
 # took the directions in ascending order, with the smallest first
 ("span", "Vt[values > tol * values[0]][:rank]", "Vt[values > tol * values[0]][::-1][:rank]")
 
+# %% rank_zero_is_no_rank score=19 fails=["span_leading"]
+# treated rank = 0 as if no rank were given
+("span", "[:rank]", "[: rank or None]")
+
 # %% not_relative score=19 fails=["residuals_others"]
 # did not divide by the norm of the candidate
 ("residuals", " / np.linalg.norm(inputs, axis=1)", "")
@@ -234,6 +238,14 @@ pass
 # left the counted number of alarms out of both tails
 ("clopper_pearson", "alarms, trials - alarms + 1)", "alarms + 1, trials - alarms + (alarms == trials))")
 ("clopper_pearson", "alarms + 1, trials - alarms) if", "max(alarms, 1), trials - alarms + 1) if")
+
+# %% same_noise_for_all_records score=18 fails=["hits_game"]
+# drew one g in every trial and gave it to all records of the batch
+("hits", "rng.normal(0, sigma, size=(k, units))", "np.tile(rng.normal(0, sigma, size=units), (k, 1))")
+
+# %% sum_in_the_game score=18 fails=["hits_game"]
+# computed the updates of the game with m = 1
+("hits", "h, k, g, G)", "h, 1, g, G)")
 
 # %% no_noise_on_errors score=18 fails=["hits_game"]
 # left out the noise on the errors
