@@ -175,19 +175,15 @@ def softmax_alone(forward):
     close(h, softmax_by_loops(z), "h[L]", SOFTMAX)
 
 
-LARGE = np.array([2000.0, -4000.0, 1999.0])
+LARGE = np.array([2000.0, -2000.0, 1999.0])
 
 
 def large_values(forward):
     """Large entries, without overflow and with the right values."""
-    W, b, x = [None, LARGE[:, None]], [None, np.zeros(3)], np.array([[1.0], [-1.0]])
-    _, h = lists(forward, W, b, x)
-    close(
-        h[1],
-        softmax_by_loops(np.outer(x, LARGE)),
-        "the softmax of entries such as 2000",
-        "subtract the largest entry of each row",
-    )
+    z = np.array([LARGE, -LARGE, [-1999.0, -2000.0, -2000.0]])
+    _, h = lists(forward, [None, z.T], [None, np.zeros(3)], np.eye(3))
+    hint = "subtract the largest entry of each row"
+    close(h[1], softmax_by_loops(z), "the softmax of entries such as 2000 and -2000", hint)
 
 
 def large_alone(forward):
@@ -536,14 +532,20 @@ def cosine_by_loops(a, b):
 
 
 def cosine_values(cosine):
-    """Vectors, matrices, small and large numbers, opposed directions."""
+    """Vectors, matrices, small and large numbers, opposed directions.
+
+    The small numbers are near 1e-8, so that a lower bound of 1e-12 for the product of the norms has an effect. The
+    product of the squared norms is still a number of float32.
+    """
     rng = seeded(50)
     a, b = rng.normal(size=(2, 3, 5))
-    small, large = (1e-6 * a, 1e-6 * b), (1e3 * a, b)
+    small, large = (1e-8 * a, 1e-8 * b), (1e3 * a, b)
     for s, t in ((a, b), (a[0], b[0]), (a, -2 * a), (1e-3 * a, b), small, large, (a.astype(np.float32), b)):
         got = number(call(cosine, s, t), "the cosine")
-        name = f"the cosine of {'small ' * (s is small[0])}arrays"
-        close(got, cosine_by_loops(s, t), name, "take all entries as one vector, and divide by both norms")
+        name, hint = "the cosine of arrays", "take all entries as one vector, and divide by both norms"
+        if s is small[0]:
+            name, hint = f"{name} with entries near 1e-8", "divide by both norms, without a bound or an added constant"
+        close(got, cosine_by_loops(s, t), name, hint)
 
 
 def gradient_by_differences(W, b, x, y):

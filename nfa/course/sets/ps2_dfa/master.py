@@ -32,7 +32,7 @@
 # | `W[l]`, `b[l]` | `(n_l, n_{l-1})`, `(n_l,)` | weights and biases of layer l = 1..L |
 # | `z[l]`, `h[l]` | `(k, n_l)` | before and after the activation; `h[0]` is x, `h[L]` is $\hat y$ |
 # | `dz[l]` | `(k, n_l)` | $\delta z^l$ of each record: the vector that layer l learns from |
-# | `B[l]` | `(n_l, n_L)` | fixed random feedback of layer l = 1..L-1, in place of transposed weights |
+# | `B[l]` | `(n_l, n_L)` | fixed random feedback of layer l = 1..L-1 in place of transposed weights; slot L is `None` |
 
 # %% setting
 import numpy as np
@@ -60,9 +60,9 @@ def small_batch(k, inputs, classes, seed):
 # $$h^0 = x, \qquad z^l = W^l h^{l-1} + b^l, \qquad h^l = \tanh(z^l) \; (l < L), \qquad
 # h^L = \hat y = \mathrm{softmax}(z^L)$$
 #
-# The hidden layers now have tanh in place of the sigmoid of problem set 1. The entries of $z^L$ can be as large as
-# 2000, and $e^{2000}$ overflows. The softmax of z does not change if the same number is added to all its entries. Use
-# this property to avoid overflow.
+# The hidden layers now have tanh in place of the sigmoid of problem set 1. The entries of $z^L$ can be any numbers from
+# -2000 to 2000. But $e^{2000}$ overflows, and $e^{-2000}$ is rounded to 0, so a row of such powers can become 0/0. The
+# softmax of z does not change if the same number is added to all its entries. Use this property to avoid both problems.
 
 
 # %% forward solution=true
@@ -205,7 +205,7 @@ check_it("ps2_dfa", globals(), "dfa_top", "dfa_feedback", "dfa_scale", "dfa_m")
 # ## 3. Which B gives the gradient? (3 points, 15 minutes)
 #
 # Suppose that $\tanh$ were the identity. Then for one choice of the matrices B, DFA is equal to backpropagation. Return
-# these matrices.
+# these matrices. The list has a slot 0, and it may have a slot L. No check reads these two slots.
 
 
 # %% transported solution=true
@@ -284,7 +284,9 @@ check_it("ps2_dfa", globals(), "transposes_answer")
 # ## 4. The alignment (6 points, 35 minutes)
 #
 # The alignment of two directions in a layer is the cosine of the angle between `dW[l]` and the gradient by `W[l]`. For
-# this cosine, take all entries of an array as one vector. nfa computes the gradient:
+# this cosine, take all entries of an array as one vector. Your function must be right for small and large numbers. The
+# largest absolute value in an array is between $10^{-8}$ and $10^4$, so no array is 0 everywhere. nfa computes the
+# gradient:
 
 # %% gradient
 from nfa import network, ops
@@ -385,7 +387,8 @@ check_it("ps2_dfa", globals(), "guess_made")
 # %% [markdown]
 # Now train. Each step computes the DFA direction of the whole batch, with m = number of records. For each layer, the
 # step stores the cosine of this direction with the gradient at the same weights. Then the step subtracts $\eta$ times
-# the direction from W and b. The matrices B never change.
+# the direction from W and b. The matrices B never change. A later cell compares the first W with the trained W. So
+# store the new values in new arrays, and do not change the W and b that `train` gets.
 
 
 # %% train solution=true

@@ -123,6 +123,10 @@ pass
 # subtracted the largest entry of the whole batch, so that other rows become 0/0
 ("forward", "z.max(axis=1, keepdims=True)", "z.max()")
 
+# %% largest_or_zero score=19 fails=["forward_large"]
+# subtracted 0 if all entries of a row are negative, so that a row of entries near -2000 becomes 0/0
+("forward", "z.max(axis=1, keepdims=True)", "z.max(axis=1, keepdims=True).clip(0)")
+
 # %% cosine_without_sign score=19 fails=["cosine_values"]
 # lost the sign of the cosine
 ("cosine", "np.vdot(a, b)", "abs(np.vdot(a, b))")
@@ -173,6 +177,10 @@ pass
 # %% cosine_with_a_floor score=19 fails=["cosine_values"]
 # added a small number to the norms, to avoid a division by 0
 ("cosine", "np.linalg.norm(b))", "np.linalg.norm(b) + 1e-8)")
+
+# %% product_of_norms_bounded score=19 fails=["cosine_values"]
+# bounded the product of the norms from below, to avoid a division by 0
+("cosine", "(np.linalg.norm(a) * np.linalg.norm(b))", "max(np.linalg.norm(a) * np.linalg.norm(b), 1e-12)")
 
 # %% feedback_not_transposed score=17 fails=["dfa_feedback"]
 # multiplied by B[l] in place of its transpose, which raises an error if layers differ in size

@@ -241,7 +241,8 @@ def clipped_m(clipped_mean):
 
     The check uses the arrays with the right direction, also transposed, because another cell tests the direction. If
     `clipped_values` fails, there are two lenient checks. The first uses only the arrays that are right with clipping.
-    The second requires that m times the result does not depend on m.
+    The second requires that m times the result does not depend on m. The shapes for an empty batch are tested only if
+    `clipped_values` passes.
     """
 
     def both(dz, h, C, m):
@@ -307,6 +308,15 @@ def clipped_m(clipped_mean):
         for name, mine in empty:
             mine = numbers(mine, f"{name} of an empty batch")
             close(mine, np.zeros_like(mine), f"{name} of an empty batch", "an empty sum is 0")
+        if passes(clipped_values, clipped_mean):
+            shapes()
+
+    def shapes():
+        found = pair(call(clipped_mean, *case(33, 0), 1.0, 5), "dW and db")
+        for (name, mine), (_, like) in zip(every(found), every(draws(*case(33, 0), 0)), strict=True):
+            if np.shape(mine) != like.shape:
+                hint = "for every number of records, dW[l] has the shape of W[l], and db[l] has the shape of b[l]"
+                raise mismatch(f"the shape of {name} of an empty batch", np.shape(mine), like.shape, hint)
 
     fair(check, clipped_mean, **EARLIER)
 

@@ -35,7 +35,7 @@
 # | `dz[l]` | `(k, n_l)` | the signal for layer l = 1..L (the papers' $\delta z^l$), from backpropagation or DFA |
 # | `dW[l]`, `db[l]` | `(n_l, n_{l-1})`, `(n_l,)` | a direction for the weights and biases of layer l = 1..L |
 # | `C` | number > 0 | the norm that gradients are clipped to |
-# | `m` | number > 0 | the public number that we divide sums by, for every number k of records |
+# | `m` | number > 0 | the public number that we divide sums by, for every number k of records; m can be a fraction |
 # | `z` (a number) | number > 0 | the noise multiplier: standard deviation of the noise / sensitivity |
 #
 # All norms are l2 norms. *The gradient of a record* is its gradient by the weights and biases of all layers, as one
@@ -106,7 +106,8 @@ assert [np.shape(g) for g in gradients(dz[1], h[0])] == [(6, 5, 4), (6, 5)]
 # numbers, but we need only their 256 norms. The first displayed formula of Section 4.2 shows how to avoid the
 # gradients. Compute the norms for all layers **without storing the gradient of any record**, not even one at a time. A
 # check measures the memory. You may store a few numbers for each entry of `dz` and `h`, but not one number for each
-# weight of a layer.
+# weight of a layer. The checks of part 1 use batches with at least one record, so for k = 0 any shape of `norms` and
+# `joint_norms` is right.
 
 
 # %% norms solution=true
@@ -224,7 +225,8 @@ check_it("ps4_clipping", globals(), "factors_values", "factors_zero")
 # \partial \mathcal L_i / \partial W^L, \partial \mathcal L_i / \partial b^L)$$
 #
 # The number k of records in the batch is private, because it shows whether one more record is there. So use k only in
-# the sum. The batch can also be empty, with k = 0.
+# the sum. The batch can also be empty, with k = 0. Then `dW[l]` and `db[l]` contain zeros, and they have the same
+# shapes as for other batches.
 
 
 # %% clipped_mean solution=true
@@ -296,8 +298,8 @@ def mean_then_clip(g, C, m):
 # `clip_then_mean` is at most C/m, and the noise is chosen for this distance.
 #
 # Construct neighbours for which the distance of the two results of `mean_then_clip` is larger than C/m. Make this
-# distance **as large as possible**, up to one percent. You choose the gradients and their number. The number m is at
-# least 2, and it does not have to be the number of records.
+# distance **as large as possible**, up to one percent. You choose the gradients and their number. Here m is a whole
+# number of at least 2, and it does not have to be the number of records.
 
 
 # %% neighbours solution=true
@@ -595,7 +597,7 @@ plt.show()
 #
 # - `gamma[l]` for the hidden layers l = 1..L-1: the bound of the derivative $\phi'_l$
 # - `beta[l]` for the hidden layers: the spectral norm of $B^l$, which computes the signal of layer l. The paper prints
-#   $B^{l+1}$ and $\beta_{l+1}$
+#   $B^{l+1}$ and $\beta_{l+1}$ for this matrix and its norm, so the paper's superscripts are larger than ours by 1
 # - `tau_h[l]` for l = 1..L: the bound of the norm of the vector that layer l reads
 # - `tau_e`: the bound of the norm of e, one number
 #

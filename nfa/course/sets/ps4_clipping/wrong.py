@@ -284,6 +284,19 @@ def dfa_bound(gamma, beta, tau_e, tau_h):
 # divided by the number of records if it is larger than m
 ("clipped_mean", " / m\n", " / max(m, len(dz[1]))\n")
 
+
+# %% sums_begin_with_a_number score=19 fails=["clipped_m"]
+# began the sums with the number 0, so that an empty batch gives numbers in place of arrays
+# %% clipped_mean
+def clipped_mean(dz, h, C, m):
+    shares = clip_factors(joint_norms(dz, h), C) / m
+    dW, db = [None], [None]
+    for above, below in zip(dz[1:], h):
+        dW.append(sum(share * np.outer(d, a) for share, d, a in zip(shares, above, below)))
+        db.append(sum(share * d for share, d in zip(shares, above)))
+    return dW, db
+
+
 # %% slips
 # each line: one slip in the reference solution, and the graded cell that loses its points
 ("norms", "np.sqrt(np.stack(squares, axis=1))", "np.stack(squares, axis=1)", "norms_values")

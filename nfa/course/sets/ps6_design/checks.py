@@ -212,6 +212,17 @@ def flat(both):
     return np.concatenate([np.ravel(a) for one in both for a in one[1:]])
 
 
+def shaped(joint_sum, dz, h, C, what):
+    """Check that each array of a student's sum has the shape of W or b, for any batch."""
+    both = pair(call(joint_sum, dz, h, C), "dW and db")
+    like = sum_by_loops([None, *(a[:0] for a in dz[1:])], [a[:0] for a in h], C)
+    hint = "for every batch, dW[l] has the shape of W[l], and db[l] has the shape of b[l]"
+    for name, mine, right in zip(("dW", "db"), both, like, strict=True):
+        for l, value in enumerate(layers(mine, 1, len(dz) - 1, name)):
+            if l and np.shape(value) != right[l].shape:
+                raise mismatch(f"the shape of {name}[{l}] of {what}", np.shape(value), right[l].shape, hint)
+
+
 def unshaped(joint_sum, dz, h, C):
     """The result of a student's sum as one vector, for arrays of any shapes. Another cell checks the shapes."""
     both = pair(call(joint_sum, dz, h, C), "dW and db")
@@ -255,6 +266,7 @@ def sum_norm(joint_sum):
     def none():
         if np.abs(unshaped(joint_sum, *case(34, 0), 1.0)).max() > 0:
             raise mismatch("the sum of no records", "numbers that are not 0", "0 everywhere")
+        shaped(joint_sum, *case(34, 0), 1.0, "a batch without records")
 
     def at_the_bound():
         for C in (1.0, 0.5):
@@ -295,18 +307,43 @@ def sum_norm(joint_sum):
     fair(lambda: unless_lost(check, at_the_bound, lambda: sum_direction(joint_sum)), joint_sum, **RIGHT)
 
 
-RECORDS = (
-    ("one record has the direction 0", 0.0, 1.0),
-    ("a dz of one record is infinite", math.inf, 1.0),
-    ("the h of one record is nan", 1.0, math.nan),
-    ("the dz of one record is 1e200", 1e200, 1.0),
-)
+def kinds():
+    """Kinds of an additional record, as pairs (text, change). ``change`` returns the record's own dz and h.
+
+    The first kind has a direction of zero. The norm of each other kind is infinite, nan or overflows.
+    """
+
+    def everywhere(above, below):
+        return lambda dz, h: (
+            [a if a is None else np.full(a.shape, above) for a in dz],
+            [np.full(a.shape, below) for a in h],
+        )
+
+    def once(of_dz, l, value):
+        def change(dz, h):
+            (dz if of_dz else h)[l][0, -1] = value
+            return dz, h
+
+        return change
+
+    nan, inf = math.nan, math.inf
+    yield "one record has the direction 0", everywhere(0.0, 1.0)
+    for value in (inf, -inf, nan, 1e200):
+        yield f"all entries of the dz of one record are {value:g}", everywhere(value, 1.0)
+        yield f"all entries of the h of one record are {value:g}", everywhere(1.0, value)
+    yield "the dz of one record is 0, and its h is infinite", everywhere(0.0, inf)
+    yield "the dz and h of one record are 1e200", everywhere(1e200, 1e200)
+    for value in (inf, nan):
+        for l in range(1, len(SIZES)):
+            yield f"one entry of dz[{l}] of one record is {value:g}", once(True, l, value)
+            yield f"one entry of h[{l - 1}] of one record is {value:g}", once(False, l - 1, value)
 
 
 def sum_any(joint_sum):
     """An additional record of any kind moves the student's own sum by at most C.
 
-    If the direction lost its point, the terms can have any norm, and the sum must be finite.
+    The additional record is in the middle of the batch or alone. If the direction lost its point, the terms can have
+    any norm, and the sum must be finite. The shapes for a single record are tested only if the other cells pass.
     """
     C = 0.5
 
@@ -321,22 +358,35 @@ def sum_any(joint_sum):
             raise mismatch(f"an entry of dW or db where {what}", found[~np.isfinite(found)][0], "a finite number")
         return found
 
-    def check(kinds=RECORDS, most=C):
+    def check(kinds, most=C):
         few = entries(*case(35, 5), "all numbers are finite")
-        for what, above, below in kinds:
+        for what, change in kinds:
             dz, h = case(35, 5)
-            dz = [a if a is None else np.concatenate([a, np.full((1, a.shape[1]), above)]) for a in dz]
-            h = [np.concatenate([a, np.full((1, a.shape[1]), below)]) for a in h]
+            own = change(*case(36, 1))
+            dz, h = (
+                [a if a is None else np.concatenate([a[:2], one, a[2:]]) for a, one in zip(old, new, strict=True)]
+                for old, new in zip((dz, h), own, strict=True)
+            )
             moved = norm_of(entries(dz, h, what) - few)
             if moved > most * (1 + NEAR):
                 raise mismatch(
                     f"the distance of the sums with and without a record where {what}", moved, f"at most C = {C:g}"
                 )
+            alone = norm_of(entries(*own, f"the batch has one record, and {what}"))
+            if alone > most * (1 + NEAR):
+                raise mismatch(f"the norm of the sum if the batch has one record, and {what}", alone, f"at most {C:g}")
+
+    def strict():
+        every = list(kinds())
+        check(every)
+        if passes(sum_direction, joint_sum) and passes(sum_norm, joint_sum):
+            for what, change in every:
+                shaped(joint_sum, *change(*case(36, 1)), C, f"a batch with one record, where {what}")
 
     def lenient():
-        check(RECORDS[1:], most=math.inf)
+        check(list(kinds())[1:], most=math.inf)
 
-    fair(lambda: unless_lost(check, lenient, lambda: sum_direction(joint_sum)), joint_sum, **RIGHT)
+    fair(lambda: unless_lost(strict, lenient, lambda: sum_direction(joint_sum)), joint_sum, **RIGHT)
 
 
 # --- 3. the effect of one record
@@ -402,7 +452,7 @@ def attains_C(attain):
     """The norm of the clipped direction of the student's record, in loops."""
 
     def check():
-        for (sizes, seed), (gain, what), C in product(NETS, GAINS, (0.1, 20.0, 1000.0)):
+        for (sizes, seed), (gain, what), C in product(NETS, GAINS, (0.1, 20.0, 1e5)):
             W, b, B = net = network(sizes, seeded(seed), gain)
             if seed == 41:  # class 0 is more likely for all large inputs, so its error is always small
                 net = [*W[:-1], np.array([[1.0], [-1.0]]) * abs(W[-1])], b, B

@@ -18,10 +18,10 @@
 # show that no smaller bound holds. Then you decide which of five variations break the bound, and calibrate noise to a
 # target epsilon.
 #
-# Replace every `raise NotImplementedError`. Loops or array operations, float64 or float32, and helper functions in the
-# same cell are all fine. After each exercise, `check_it` runs the checks of grading with other values. The checks of
-# grading are hidden in the cells with points. Do not change these cells, because grading restores them. A mistake in an
-# earlier exercise does not cost points again in a later exercise.
+# Replace every `raise NotImplementedError`. Loops or array operations, float64 or float32, lists or arrays, and helper
+# functions in the same cell are all fine. After each exercise, `check_it` runs the checks of grading with other values.
+# The checks of grading are hidden in the cells with points. Do not change these cells, because grading restores them. A
+# mistake in an earlier exercise does not cost points again in a later exercise.
 #
 # `nfa eq ours:joint-clip` explains a tag such as [ours:joint-clip]. In grading, each call of one of your functions has
 # three seconds of processor time.
@@ -85,7 +85,7 @@ def signals(W, b, B, x, y):
 # time. What is the norm of an outer product, in terms of its two vectors? What do the biases add?
 #
 # A check measures the memory. A few numbers for each entry of `dz` and `h` are fine. One number for each weight of a
-# layer is too much.
+# layer is too much. The checks of part 1 use batches with at least one record.
 
 
 # %% norms solution=true
@@ -128,11 +128,13 @@ check_it("ps6_design", globals(), "norms_values", "norms_memory")
 # $$S = \sum_{i=1}^k u_i \, \min\Big(1, \frac{C}{\|u_i\|}\Big)$$
 #
 # The clip multiplies a record's `dz` by the same number in every layer. After this multiplication, one matrix product
-# for each layer replaces k outer products. A batch can also be empty.
+# for each layer replaces k outer products. A batch can also be empty. Then `dW[l]` and `db[l]` contain zeros, and they
+# have the same shapes as for other batches.
 #
 # A guarantee covers *every* record. A record can have a direction of zero, which needs no clip. The forward pass of
-# another record can overflow, so entries of its `dz` or `h` can be infinite or `nan`. Such a record must not change
-# what the other records add. The record itself may add nothing, or a finite vector with a norm of at most C.
+# another record can overflow. Then some or all entries of its `dz` or `h` are infinite, `nan`, or so large (for example
+# $10^{200}$) that the norm overflows. Such a record must not change what the other records add. The record itself may
+# add nothing, or a finite vector with a norm of at most C. A batch can also contain only such records.
 
 
 # %% joint_sum solution=true
@@ -169,7 +171,7 @@ checks("ps6_design").sum_norm(joint_sum)
 ### END HIDDEN TESTS
 
 # %% sum_any points=1
-# 1 point: an additional record with a zero, infinite or nan direction moves your result by at most C
+# 1 point: an additional record with a zero, infinite, nan or very large direction moves your result by at most C
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -300,9 +302,9 @@ check_it("ps6_design", globals(), "premises_needed")
 # %% [markdown]
 # **No smaller bound holds.** Suppose that somebody gives you a network as in `signals`, with at least one hidden layer
 # of ReLU units and a softmax on top. Some inputs make the last hidden layer of this network as large as you like. This
-# person also chooses *any* matrices B, even zero or enormous matrices, and any C. Construct a record with a clipped
-# direction of norm C. If this record joins any batch, S moves by exactly C. The x of this record may be any vector of
-# finite numbers.
+# person also chooses *any* matrices B, even zero or enormous matrices, and any C, for example $10^5$. Construct a
+# record with a clipped direction of norm C. If this record joins any batch, S moves by exactly C. The x of this record
+# may be any vector of finite numbers.
 
 
 # %% attain solution=true
@@ -347,7 +349,8 @@ check_it("ps6_design", globals(), "attains_C")
 # last variation, the claim has C / M in place of C. Some of the five claims hold.
 #
 # For each variation, write `pair_...`. This function returns three things: your verdict, and two batches as evidence.
-# One batch consists of the other batch and one more record. Each batch has 0 to 20 records.
+# One batch consists of the other batch and one more record. You may return the two batches in either order. Each batch
+# has 0 to 20 records.
 #
 # - `"fails", D, other`: the distance of the two releases exceeds the claimed bound by more than a thousandth of this
 #   bound. *Every* such pair is right, and one pair is enough.

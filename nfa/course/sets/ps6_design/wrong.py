@@ -326,6 +326,71 @@ def joint_sum(dz, h, C):
 # added 1e-8 to the norm, which is large compared with a small C
 ("joint_sum", "np.maximum(every[fine], C)", "(np.maximum(every[fine], C) + 1e-8)")
 
+
+# %% h_of_a_bad_record score=19 fails=["sum_any"]
+# gave a bad record the dz 0, and replaced only the nan of its h, so that 0 times infinity is nan
+# %% joint_sum
+def joint_sum(dz, h, C):
+    every = norms(dz, h)
+    fine = np.isfinite(every)[:, None]
+    weight = C / np.maximum(every, C)[:, None]
+    kept = [np.where(fine, weight * d, 0) for d in dz[1:]]
+    dW = [None, *(d.T @ np.where(np.isnan(a), 0, a) for d, a in zip(kept, h))]
+    return dW, [None, *(d.sum(axis=0) for d in kept)]
+
+
+# %% sums_begin_with_a_number score=19 fails=["sum_norm"]
+# began the sums with the number 0, so that a batch without good records gives numbers in place of arrays
+# %% joint_sum
+def joint_sum(dz, h, C):
+    L = len(dz) - 1
+    dW, db = [None] + [0.0] * L, [None] + [0.0] * L
+    for i, norm in enumerate(norms(dz, h)):
+        if math.isfinite(norm):
+            for l in range(1, L + 1):
+                dW[l] = dW[l] + C / max(norm, C) * np.outer(dz[l][i], h[l - 1][i])
+                db[l] = db[l] + C / max(norm, C) * dz[l][i]
+    return dW, db
+
+
+# %% zeros_for_the_empty_batch_only score=19 fails=["sum_any"]
+# made zeros of the right shapes for an empty batch, but not for a batch with only bad records
+# %% joint_sum
+def joint_sum(dz, h, C):
+    if not len(dz[1]):
+        shapes = [(np.shape(d)[1], np.shape(a)[1]) for d, a in zip(dz[1:], h)]
+        return [None, *map(np.zeros, shapes)], [None, *(np.zeros(n) for n, _ in shapes)]
+    good = [(i, C / max(norm, C)) for i, norm in enumerate(norms(dz, h)) if math.isfinite(norm)]
+    dW = [None, *(sum(w * np.outer(d[i], a[i]) for i, w in good) for d, a in zip(dz[1:], h))]
+    return dW, [None, *(sum(w * d[i] for i, w in good) for d in dz[1:])]
+
+
+# %% ends_at_a_bad_record score=19 fails=["sum_any"]
+# wrote break in place of continue, so that all records after a bad record are lost
+# %% joint_sum
+def joint_sum(dz, h, C):
+    dW = [None, *(np.zeros((d.shape[1], a.shape[1])) for d, a in zip(dz[1:], h))]
+    db = [None, *(np.zeros(d.shape[1]) for d in dz[1:])]
+    for i, norm in enumerate(norms(dz, h)):
+        if not math.isfinite(norm):
+            break
+        for l in range(1, len(dz)):
+            dW[l] += C / max(norm, C) * np.outer(dz[l][i], h[l - 1][i])
+            db[l] += C / max(norm, C) * dz[l][i]
+    return dW, db
+
+
+# %% as_long_as_ever score=19 fails=["attains_C"]
+# took inputs of a fixed norm, which is too small for a large C
+# %% attain
+def attain(W, b, B, C):
+    classes = len(b[-1])
+    x = 1e3 * np.random.default_rng(0).normal(size=(100, W[1].shape[1]))
+    found = [norms(*signals(W, b, B, x, np.eye(classes)[[label] * 100])) for label in range(classes)]
+    label, i = np.unravel_index(np.argmax(found), np.shape(found))
+    return x[i], int(label)
+
+
 # %% slips
 # each line: one slip in the reference solution, and the graded cell that loses its points
 ("norms", "np.sqrt(sum(", "(sum(", "norms_values")
