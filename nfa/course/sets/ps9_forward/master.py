@@ -514,7 +514,7 @@ check_it("ps9_forward", globals(), "controller_value")
 
 # %% enough_records solution=true
 def enough_records():
-    """Two things: the letter and the reason, in at least eight words."""
+    """Two things: the letter and the reason, in at least eight different words."""
     ### BEGIN SOLUTION
     return "c", "Each clipped estimate adds at most C^2 to the trace, but 330 times 16 C^2 is 5280 C^2."
     ### END SOLUTION
@@ -628,7 +628,7 @@ plt.show()
 
 # %% outlier solution=true
 def outlier():
-    """Two things: the letter and the reason, in at least eight words."""
+    """Two things: the letter and the reason, in at least eight different words."""
     ### BEGIN SOLUTION
     return "b", "The controller asks for one total variance, the outlier fills it alone, and the clip then removes it."
     ### END SOLUTION
