@@ -304,7 +304,7 @@ def answered(question: Callable[[], Any], right: str, hint: str) -> None:
 def worded(value: Any, name: str, least: int) -> None:
     """Check that a value is a text with at least ``least`` different words."""
     if not isinstance(value, str):
-        raise misfit(name, value, f"a text of at least {least} words")
+        raise misfit(name, value, f"a text of at least {least} different words")
     words = {word.lower() for word in re.findall(r"\w+", value)}
     if len(words) < least:
         raise mismatch(f"the number of different words in {name}", len(words), f"at least {least}")

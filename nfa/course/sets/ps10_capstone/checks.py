@@ -184,10 +184,11 @@ def claim_right(claim):
 
 def signals_by_differences(W, b, B, x, y, back):
     """dz and h, one record at a time. dz[l] is the derivative by z[l] of the loss, or of <h[l], B[l] e>."""
-    _, h = small_nets.passed(W, b, x)
+    z, h = small_nets.passed(W, b, x)
     L = len(W) - 1
     dz = [None, *(np.zeros((len(x), len(v))) for v in b[1:])]
-    z = small_nets.passed(W, b, x)[0]
+    if not len(x):
+        return dz, [np.asarray(x), *dz[1:]]  # no rows
 
     def loss(at, l, i):
         for k in range(l + 1, L + 1):
@@ -205,15 +206,20 @@ def signals_by_differences(W, b, B, x, y, back):
 
 
 def signals_values(signals):
-    """dz and h of one of the two rules, with the same rule in all layers."""
-    for seed, sizes in ((10, [3, 4, 5, 3]), (11, [2, 3, 4, 3, 2])):
+    """dz and h of one of the two rules, with the same rule in all layers, also for one record and an empty batch."""
+    for seed, k, sizes in (
+        (10, size(4), [3, 4, 5, 3]),
+        (11, size(4), [2, 3, 4, 3, 2]),
+        (12, 1, [3, 4, 5, 3]),
+        (13, 0, [3, 4, 3]),
+    ):
         W, b, B = net(seed, sizes)
-        x, y = records(seed + 10, size(4), sizes)
+        x, y = records(seed + 10, k, sizes)
         dz, h = pair(call(signals, W, b, B, x, y), "dz and h")
         wanted = [signals_by_differences(W, b, B, x, y, back) for back in (True, False)]
         dz, h = arrays(dz, wanted[0][0], "dz"), arrays(h, wanted[0][1], "h", first=0)
         for l in range(len(W)):
-            close(h[l], wanted[0][1][l], f"h[{l}]")
+            close(h[l], wanted[0][1][l], f"h[{l}] of {k or 'no'} records")
         close(dz[-1], wanted[0][0][-1], f"dz[{len(W) - 1}]", "the top layer takes e = y_hat - y")
         if any(all(passes(close, dz[l], one[l], "") for l in range(1, len(W))) for one, _ in wanted):
             continue
@@ -260,22 +266,37 @@ def sum_values(clipped_sum):
         close(got, want, f"dW and db of {len(dz[1]) or 'no'} records with C = {C:g}, all entries", hint)
 
 
+def batches_of(draw, n, q, calls, rng):
+    """Several batches (calls, n) of a student's function, as 0 and 1."""
+    rows = []
+    for _ in range(calls):
+        value = call(draw, n, q, rng, copies=False)
+        if np.shape(value) != (n,):
+            shape = misfit("the batch", value, f"an array of shape ({n},)") if value is NOTHING else None
+            raise shape or mismatch(
+                "the shape of the batch", np.shape(value), f"({n},)", "one truth value for each record"
+            )
+        row = array(value, (n,), "the batch")
+        if not np.isin(row, (0, 1)).all():
+            raise mismatch("an entry of the batch", row[~np.isin(row, (0, 1))][0], "True or False")
+        rows.append(row)
+    return np.array(rows)
+
+
 def draw_law(draw):
-    """The sizes of the batches, their variance, the counts of each record, and the counts of pairs."""
-    for seed, n, q, calls in ((30, size(150), 0.3, 80), (31, size(90), 0.06, 120)):
-        rng, rows = seeded(seed), []
-        for _ in range(calls):
-            value = call(draw, n, q, rng, copies=False)
-            if np.shape(value) != (n,):
-                shape = misfit("the batch", value, f"an array of shape ({n},)") if value is NOTHING else None
-                raise shape or mismatch(
-                    "the shape of the batch", np.shape(value), f"({n},)", "one truth value for each record"
-                )
-            row = array(value, (n,), "the batch")
-            if not np.isin(row, (0, 1)).all():
-                raise mismatch("an entry of the batch", row[~np.isin(row, (0, 1))][0], "True or False")
-            rows.append(row)
-        found = np.array(rows)
+    """The sizes of the batches, their variance, the counts of each record, and the counts of pairs.
+
+    For q = 1 every record is in every batch, so no right function fails. A batch size with a Poisson law has a variance
+    of about n q in place of n q (1 - q), which q = 0.8 shows. A right function fails one of the variances with a
+    probability below 2e-9, and any part of this check with a probability below 1e-7.
+    """
+    for seed, n, calls in ((33, 1, 10), (34, 2, 40), (35, size(40), 10)):
+        sizes = batches_of(draw, n, 1.0, calls, seeded(seed)).sum(axis=1)
+        if sizes.min() < n:
+            name = f"the smallest of {calls} batches of {n} record{'s' * (n > 1)} with q = 1"
+            raise mismatch(name, sizes.min(), n, "every record is in the batch with probability q")
+    for seed, n, q, calls in ((30, size(150), 0.3, 80), (31, size(90), 0.06, 120), (32, size(60), 0.8, 80)):
+        found = batches_of(draw, n, q, calls, seeded(seed))
         counted(found.sum(), found.size, q, f"the records in {calls} batches of {n} records with q = {q:g}")
         sums = found.sum(axis=1)
         spread(

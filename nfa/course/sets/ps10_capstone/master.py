@@ -23,7 +23,7 @@
 # exercise.
 #
 # `nfa eq ours:joint-clip` explains a tag such as [ours:joint-clip]. In grading, each call of one of your functions has
-# three seconds of processor time. A whole training has twelve seconds.
+# three seconds of processor time. Only a call of `private_model`, which trains a whole model, has twelve seconds.
 #
 # Notation, as in problem set 6: we count layers from 1, and slot 0 of a list is `None`, except `h[0]`. Rows are
 # records.
@@ -128,7 +128,8 @@ check_it("ps10_capstone", globals(), "guess_made")
 # %% [markdown]
 # Choose the rule that you will train with:
 #
-# - `"dp-sgd"`: dz is the gradient of the loss by z, from backpropagation.
+# - `"dp-sgd"`: $\delta z^l$ is the gradient of the record's cross-entropy $-\sum_j y_j \log \hat y_j$ by $z^l$, from
+#   backpropagation.
 # - `"dp-dfa"`: $\delta z^L = e = \hat y - y$ and $\delta z^l = (B^l e) \odot \tanh'(z^l)$ for $l < L$ [lee2020:eq5].
 #
 # Both rules clip each record's whole direction to the norm C. The whole direction is one long vector with the weights
@@ -136,8 +137,8 @@ check_it("ps10_capstone", globals(), "guess_made")
 # record is added or removed. How far can this mean move at most?
 #
 # Also name the statement of nfa's ledger that describes your rule. This statement is one of `"lee2020:dp-bp"`,
-# `"lee2020:sens-total"`, `"ours:joint-clip"` and `"ours:hybrid-sensitivity"`. You can read these statements with
-# `nfa eq`.
+# `"lee2020:sens-total"`, `"ours:joint-clip"` and `"ours:hybrid-sensitivity"`. For each of the two rules, exactly one of
+# the four describes the signal and the clip of the whole direction. You can read these statements with `nfa eq`.
 
 
 # %% claim solution=true
@@ -164,6 +165,11 @@ from nfa.course.practice import check_it
 check_it("ps10_capstone", globals(), "claim_right")
 
 
+# %% [markdown]
+# Write `signals` for your rule. A batch can have one record, or it can be empty. For an empty batch, `dz[l]` and `h[l]`
+# have the shape `(0, n_l)`.
+
+
 # %% signals solution=true
 def signals(W, b, B, x, y):
     """The lists dz and h of your rule for these records; dz[l] for l = 1..L, h[l] for l = 0..L."""
@@ -177,7 +183,7 @@ def signals(W, b, B, x, y):
 
 
 # %% signals_values points=1
-# 1 point: dz and h of one of the two rules, for networks with several layers
+# 1 point: dz and h of one of the two rules, for networks with several layers and also for an empty batch
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -257,7 +263,8 @@ from nfa.course.practice import check_it
 check_it("ps10_capstone", globals(), "sum_values")
 
 # %% [markdown]
-# Draw a batch with Poisson sampling. Every record is in the batch with probability q, independently of all others.
+# Draw a batch with Poisson sampling. Every record is in the batch with probability q, independently of all others. So
+# for q = 1, every batch has all n records.
 
 
 # %% draw solution=true
@@ -284,8 +291,9 @@ check_it("ps10_capstone", globals(), "draw_law")
 
 # %% [markdown]
 # The private step adds Gaussian noise to every coordinate of the sum of the clipped directions, and then divides by m.
-# Draw the noise once for the sum, not once for each record. The standard deviation of the noise is z times the largest
-# distance by which one record can move **the sum**.
+# Every coordinate has its own noise, which is independent of the noise of all other coordinates. Add this noise once to
+# the sum, and not once for each record. The standard deviation of the noise is z times the largest distance by which
+# one record can move **the sum**.
 
 
 # %% private_step solution=true
@@ -418,7 +426,8 @@ check_it("ps10_capstone", globals(), "train_steps", "train_fresh")
 # %% [markdown]
 # Now choose the sizes of the layers, q, the number of steps, eta and C. Call your `train` exactly once. The accuracy on
 # the test images at $\epsilon = 3$ must be at least **0.70**. Our solution with DFA reaches 0.75 to 0.79 with six
-# seeds. The training must end within twelve seconds of processor time. Our solution needs less than half a second.
+# seeds. The call of `private_model` must end within twelve seconds of processor time. Our solution needs less than half
+# a second.
 #
 # Two neighbours must have the same settings. Every number that you choose may depend on the public N. But it must not
 # depend on the number of rows of x, because this number shows whether a record was added [ours:public-number]. Use q N
@@ -473,7 +482,7 @@ print(accuracy(*private_model(x_train, y_train, N, 3.0, DELTA, seed=1), x_test, 
 
 # %% tuned solution=true
 def tuned():
-    """Two things: the letter and the reason, in at least eight words."""
+    """Two things: the letter and the reason, in at least eight different words."""
     ### BEGIN SOLUTION
     return "c", "All 24 runs read the same records, and which of them wins can depend on one record."
     ### END SOLUTION
@@ -564,7 +573,7 @@ print(audit(private_step, 1.0, 10.0, 1.0, DELTA, 2000, 0.95, np.random.default_r
 
 # %% audited solution=true
 def audited():
-    """Two things: the letter and the reason, in at least eight words."""
+    """Two things: the letter and the reason, in at least eight different words."""
     ### BEGIN SOLUTION
     return "a", "An audit shows what one attack finds, and a proof bounds what every attack can find."
     ### END SOLUTION
@@ -651,12 +660,14 @@ print(rows)
 #
 # Write the page that you publish with your model. The page is a dictionary with these entries:
 #
-# - `"epsilon"`, `"delta"`: the two numbers of the guarantee
+# - `"epsilon"`, `"delta"`: the two numbers of the guarantee, which are the arguments `target` and `delta` of `page`
 # - `"adjacency"`: `"add-remove"`, `"replace-one"` or `"zero-out"`
-# - `"accuracy"`: mean, low and high, as in part 6
+# - `"accuracy"`: mean, low and high of part 6, which is the argument `row`
 # - `"public"`: the numbers of the items of the first list that you may publish without a change to the guarantee
 # - `"not covered"`: the numbers of the items of the second list that the guarantee does not cover
 # - `"in words"`: what your guarantee promises to one person, in at least twelve different words
+#
+# The numbers of items can be a list, a tuple, an array or a set.
 #
 # First list. Which items may you publish, if all settings were chosen before anybody read the data?
 #

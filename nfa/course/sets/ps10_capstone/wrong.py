@@ -36,6 +36,14 @@ A line ("cell", "old", "new") replaces text in a cell of the reference solution.
 # drew batches of the fixed size q n
 ("draw", "rng.random(n) < q", "rng.permutation(n) < q * n")
 
+# %% size_of_a_poisson_law score=19 fails=["draw_law"]
+# drew the size of the batch from a Poisson law, cut at n
+("draw", "rng.random(n) < q", "rng.permutation(n) < rng.poisson(q * n)")
+
+# %% no_empty_batch score=19 fails=["signals_values"]
+# collected the errors of the records in a list, which has no axis of units for an empty batch
+("signals", "    e = h[L] - y\n", "    e = np.array([np.squeeze(row) for row in h[L] - y])\n")
+
 # %% own_generator score=19 fails=["draw_law"]
 # made a new generator in every call, so that all batches are the same
 ("draw", "rng.random(n)", "np.random.default_rng(0).random(n)")

@@ -77,8 +77,9 @@ def small_batch(k, inputs, classes, seed):
 # - the error $e = \delta z^2 = \hat y - y$, and $\delta z^1$ ([lee2020:eq2])
 # - the gradients of the loss by $W^2$ and $W^1$ ([lee2020:eq3])
 #
-# Enter fractions such as `5 / 16`, multiples such as `5 / 16 * c`, or decimals with three digits. Each check computes
-# the expected number from the numbers that you entered before it. So one slip of the pen costs one point.
+# Enter fractions such as `5 / 16`, multiples such as `5 / 16 * c`, or decimals with three digits. Each check takes your
+# earlier numbers as right, and computes from them what the next number must be. So one slip of the pen costs only one
+# point.
 
 
 # %% by_hand solution=true
@@ -288,7 +289,7 @@ checks("ps1_by_hand").numerical_values(numerical_gradient)
 assert np.allclose(numerical_gradient(lambda v: v[0] * v[1], np.array([2.0, 3.0]), 0.01), [3, 2])
 
 # %% numerical_central points=1
-# 1 point: the central differences for large shifts, up to a common factor
+# 1 point: the central differences for large shifts; one wrong factor for all entries of an array costs nothing here
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -394,7 +395,7 @@ check_it("ps1_by_hand", globals(), "rounding_answer")
 
 # %% confident solution=true
 def confident():
-    """Two things: the letter and the reason, in at least eight words."""
+    """Two things: the letter and the reason, in at least eight different words."""
     ### BEGIN SOLUTION
     return "c", "The logarithm cancels the factor y_hat of the softmax; the squared error keeps this vanishing factor."
     ### END SOLUTION
@@ -502,7 +503,8 @@ check_it("ps1_by_hand", globals(), "gradient_direction", "gradient_scale")
 
 # %% [markdown]
 # Compare your gradient with your numerical gradient. The next cell does this for the biases of layer 1. Try other
-# shifts and other layers.
+# shifts and other layers. If your `forward` computes in float32, use the shift 1e-2. With the shift 1e-5, rounding to
+# float32 changes these differences strongly.
 
 # %%
 W, b = small_net([4, 5, 6, 3], seed=2)
@@ -703,7 +705,7 @@ for name, y in (("more of one class", y_more), ("even classes", y_even)):
 
 # %% fading solution=true
 def fading():
-    """Two things: the letter and the reason, in at least eight words."""
+    """Two things: the letter and the reason, in at least eight different words."""
     ### BEGIN SOLUTION
     return "a", "The top layer has no further derivative, so L - 1 factors of at most 1/4 remain."
     ### END SOLUTION

@@ -336,7 +336,7 @@ check_it("ps2_dfa", globals(), "cosine_values")
 
 # %% decreases solution=true
 def decreases():
-    """Two things: the letter and the reason, in at least eight words."""
+    """Two things: the letter and the reason, in at least eight different words."""
     ### BEGIN SOLUTION
     return "c", "To first order in eta, the loss changes by minus eta times this inner product."
     ### END SOLUTION
@@ -462,7 +462,7 @@ print("cosine of W[3].T and B[2], before and after:", np.round(agree, 2))
 
 # %% fresh solution=true
 def fresh():
-    """Two things: the letter and the reason, in at least eight words."""
+    """Two things: the letter and the reason, in at least eight different words."""
     ### BEGIN SOLUTION
     return "b", "Each new B is independent of the weights, so its direction is unrelated to the gradient."
     ### END SOLUTION

@@ -542,7 +542,7 @@ for C, guessed in zip((10, 1), guess(), strict=True):
 
 # %% outlier solution=true
 def outlier():
-    """Two things: the letter and the reason, in at least eight words."""
+    """Two things: the letter and the reason, in at least eight different words."""
     ### BEGIN SOLUTION
     return "a", "Its clipped gradient is -C in both cases, so the ten others balance it at C / 10."
     ### END SOLUTION
@@ -670,7 +670,7 @@ for L in (2, 3, 4, 5, 10):
 
 # %% top_layer solution=true
 def top_layer():
-    """Two things: the letter and the reason, in at least eight words."""
+    """Two things: the letter and the reason, in at least eight different words."""
     ### BEGIN SOLUTION
     return "c", "With 1 in place of gamma beta for the top layer only, the formula gives my bound."
     ### END SOLUTION

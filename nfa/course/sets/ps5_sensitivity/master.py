@@ -60,7 +60,8 @@ def neighbours(D, domain, relation):
 # %% [markdown]
 # Write the sensitivity of a function f. The function f takes a list of records and returns a number or a NumPy vector.
 # The sensitivity is the largest distance between `f(D)` and `f(other)` over all pairs of neighbours. **Both**
-# neighbours must have a size in the list `sizes`. The domains here are small, so try all pairs. For example,
+# neighbours must have a size in the list `sizes`. The sizes can be in any order, they can contain 0, and a size between
+# two others can be missing. The domains here are small, so try all pairs. For example,
 # `sensitivity(max, [1, 2, 7], [3], "replace-one")` is 6, because the neighbours [1, 1, 1] and [1, 1, 7] have the maxima
 # 1 and 7.
 
@@ -144,8 +145,9 @@ for name, f, mine in zip(("mean", "median"), (np.mean, np.median), guess(), stri
 # Derive the sensitivities of two other functions. Compare your formulas with `sensitivity` for a few small domains.
 #
 # - The mean. The data sets have n records under `"replace-one"`, and n - 1 or n records under `"add-remove"`.
-# - The median for an odd n. The data sets have the same sizes as for the mean. The median of an even number of records
-#   is the mean of the two records in the middle.
+# - The median for an odd n. The data sets have n records under `"replace-one"`, and n - 1 or n records under
+#   `"add-remove"`. So n - 1 is even. The median of an even number of records is the mean of the two records in the
+#   middle.
 #
 # The checks use n from 3 to 7.
 
@@ -343,9 +345,10 @@ from nfa.course.practice import check_it
 check_it("ps5_sensitivity", globals(), "pair_of_size")
 
 # %% [markdown]
-# **Question.** Let $c_k$ be the largest distance if the larger batch has k records. This distance is $C / k$ if the
-# claim holds, and a different number if the claim fails. How can you release a mean of clipped gradients privately
-# under add-remove? The noise multiplier z is the standard deviation of the noise divided by the sensitivity.
+# **Question.** Let $c_k$ be the largest distance if the larger batch has k records. If the claim holds, then
+# $c_k = C / k$ for every k. If the claim fails, then $c_k$ differs from $C / k$ for some k. How can you release a mean
+# of clipped gradients privately under add-remove? The noise multiplier z is the standard deviation of the noise
+# divided by the sensitivity.
 #
 # - `"a"`: Add noise of standard deviation $z \, c_k$, where k is the number of records in the sampled batch. This noise
 #   has the multiplier z, because no two neighbours are farther apart than $c_k$.

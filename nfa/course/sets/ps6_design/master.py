@@ -652,7 +652,7 @@ for name, mine, counted in zip(("layers", "own", "batch"), guess(), exceeds, str
 
 # %% device solution=true
 def device():
-    """Two things: the letter and the reason, in at least eight words."""
+    """Two things: the letter and the reason, in at least eight different words."""
     ### BEGIN SOLUTION
     return "b", "One bright record changes the exposure, and so the answers for all other records in its batch."
     ### END SOLUTION
@@ -780,7 +780,7 @@ check_it("ps6_design", globals(), "noise_enough", "noise_spare")
 
 # %% larger_batch solution=true
 def larger_batch():
-    """Two things: the letter and the reason, in at least eight words."""
+    """Two things: the letter and the reason, in at least eight different words."""
     ### BEGIN SOLUTION
     return "c", "The rate q is 16 times larger, so z grows by a factor 2, and we divide by 16 times more."
     ### END SOLUTION

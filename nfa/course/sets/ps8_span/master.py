@@ -438,7 +438,7 @@ check_it("ps8_span", globals(), "interval_values", "interval_ends")
 
 # %% never_wrong solution=true
 def never_wrong():
-    """Two things: the letter and the reason, in at least eight words."""
+    """Two things: the letter and the reason, in at least eight different words."""
     ### BEGIN SOLUTION
     return "b", "No mistake in a thousand runs only bounds the probability of one, so the logarithm stays finite."
     ### END SOLUTION
@@ -643,7 +643,7 @@ plt.show()
 
 # %% columns solution=true
 def columns():
-    """Two things: the letter and the reason, in at least eight words."""
+    """Two things: the letter and the reason, in at least eight different words."""
     ### BEGIN SOLUTION
     return "a", "Divergences add up only for independent noise, and the correlation of the columns shows the inputs."
     ### END SOLUTION

@@ -120,6 +120,8 @@ def right_controller(h, losses, K, C, sigma_0):
     return np.linalg.svd(h * np.reshape(losses, (-1, 1)))[1].min() / (math.sqrt(K) * C * sigma_0)
 
 
+SMALL = ((1, 3, 2), (4, 1, 3), (1, 1, 1))  # (m, n, K) with one record, one entry, one draw
+
 RIGHT = {"estimate": by_loops, "baseline": baseline_by_loops, "antithetic": antithetic_by_loops}
 
 
@@ -136,14 +138,18 @@ def estimates(f, loss, z, u, sigma):
         (m, 1): "multiply each draw u by its loss",
         (): "take the mean over the draws only, because every record has an estimate with n entries",
     }
+    if m == 1:
+        causes[n,] = "keep the axis of the records, also for one record"
+    if n == 1:
+        causes[m,] = "keep the axis of the entries, also for one entry"
     shape = np.shape(found) if isinstance(found, np.ndarray | np.number) else (m, n)
     if shape != (m, n) and shape in causes:
-        raise mismatch("the shape of the estimate", shape, (m, n), causes[shape])
-    return array(found, (m, n), "the estimate")
+        raise mismatch(f"the shape of the estimate for m = {m} and n = {n}", shape, (m, n), causes[shape])
+    return array(found, (m, n), f"the estimate for m = {m} and n = {n}")
 
 
 def estimate_direction(estimate):
-    """The right estimates up to one factor: for random draws, and over all draws."""
+    """The right estimates up to one factor: for random draws, over all draws, and for one record or one entry."""
     loss, z, u = case(4, 3, 5, 1)
     hint = "multiply every draw of a record by this record's loss with this draw, and take the mean over the draws"
     same_line(estimates(estimate, loss, z, u, 0.5), by_loops(loss, z, u, 0.5), "the estimates of 4 records", hint)
@@ -154,6 +160,10 @@ def estimate_direction(estimate):
     same_line(
         got, want, "the estimates over exact_draws(2)", "the mean over all draws is the gradient of the smoothed loss"
     )
+    for m, n, K in SMALL:
+        loss, z, u = case(m, n, K, 3)
+        name = f"the estimate for m = {m}, n = {n} and K = {K}"
+        same_line(estimates(estimate, loss, z, u, 0.5), by_loops(loss, z, u, 0.5), name, hint)
 
 
 def factor(estimate, K, sigma):
@@ -250,8 +260,9 @@ def follows(f, right, of, hint):
     """Check `baseline` or `antithetic`: the values are right, or they follow from the student's own `estimate`."""
 
     def check():
-        for sigma, K in ((0.7, 3), (0.3, 5)):  # no product of powers of sigma and K is 2, so no two factors cancel
-            loss, z, u = case(4, 3, K, 30)
+        # no product of powers of sigma and K is 2, so no two factors cancel
+        for sigma, m, n, K in ((0.7, 4, 3, 3), (0.3, 4, 3, 5), (0.7, 1, 3, 3), (0.3, 4, 1, 5), (0.7, 1, 1, 1)):
+            loss, z, u = case(m, n, K, 30)
             got = estimates(f, loss, z, u, sigma)
             try:
                 close(got, right(loss, z, u, sigma), "the estimate", hint)
@@ -382,16 +393,21 @@ def net_case(seed, K=3, m=5, sizes=(4, 5, 4, 3)):
 
 
 def ulr_direction(ulr):
-    """The direction of every layer, up to a factor for each layer."""
+    """The direction of every layer, up to a factor for each layer. Some cases have one record or layers of one unit."""
 
     def check():
-        W, b, x, y, u = net_case(50)
-        dW, db = pair(call(ulr, W, b, x, y, u, 0.7), "dW and db")
-        got, want = (arrays(dW, W, "dW"), arrays(db, b, "db")), directions(W, b, x, y, u, 0.7)
-        for name, mine, right in zip(("dW", "db"), got, want, strict=True):
-            for l in range(1, len(W)):
-                hint = f"layer {l} uses the estimate from pairs at z[{l}] with the draws u[{l}], and reads h[{l - 1}]"
-                same_line(mine[l], right[l], f"{name}[{l}]", hint)
+        for seed, m, sizes, case in (
+            (50, 5, (4, 5, 4, 3), ""),
+            (64, 1, (4, 5, 4, 3), " for one record"),
+            (56, 5, (1, 1, 3), " for layers of one unit"),
+        ):
+            W, b, x, y, u = net_case(seed, m=m, sizes=sizes)
+            dW, db = pair(call(ulr, W, b, x, y, u, 0.7), "dW and db")
+            got, want = (arrays(dW, W, "dW"), arrays(db, b, "db")), directions(W, b, x, y, u, 0.7)
+            for name, mine, right in zip(("dW", "db"), got, want, strict=True):
+                for l in range(1, len(W)):
+                    hint = f"layer {l} uses the pairs at z[{l}] with the draws u[{l}], and reads h[{l - 1}]"
+                    same_line(mine[l], right[l], f"{name}[{l}]{case}", hint)
 
     fair(check, ulr, **RIGHT)
 
@@ -585,6 +601,30 @@ def spreads(train):
         raise mismatch(what, ratio, "about 1", "every record has its own K draws in every step")
 
 
+def apart(train):
+    """The noises of different layers are independent: with one record and K = 1, db[l] is parallel to the noise.
+
+    We compare the squared cosines of the changes of b in pairs of layers. For independent noise, their mean over all
+    runs exceeds 0.5 with a probability below 2e-9.
+    """
+    n, runs = 8, 12
+    W, b, x, y, _ = net_case(103, m=1, sizes=(3, n, n, n))
+    found = []
+    for seed in range(90, 90 + runs):
+        back = call(train, W, b, x, y, 1, 1.0, 3.0, 1, seeded(seed))
+        new_W, new_b, losses = pair(back, "W, b and the losses", 3)
+        arrays(new_W, W, "W")
+        found.append([new - old for new, old in zip(arrays(new_b, b, "b")[1:], b[1:], strict=True)])
+        first = np.array([mean_loss(W, b, x, y)])
+        close(array(losses, (1,), "the losses of one step"), first, "the loss before one step with one record")
+    for k, l in itertools.combinations(range(3), 2):
+        norms = [(one[k] @ one[k]) * (one[l] @ one[l]) for one in found]
+        square = np.mean([(one[k] @ one[l]) ** 2 / both if both else 0 for one, both in zip(found, norms, strict=True)])
+        if square > 0.5:
+            name = f"the squared cosine of the changes of b[{k + 1}] and b[{l + 1}] in a step with one record and K = 1"
+            raise mismatch(name, square, f"about 1/{n}", "the noises of different layers are independent")
+
+
 def train_learns(train):
     """The first loss is that of the given network, the last losses are much lower, and every layer changes rightly.
 
@@ -612,6 +652,7 @@ def train_learns(train):
         if not 0.5 * after < losses[-1] < 0.8 * losses[0]:
             told = f"about {after:.4g}, the loss with the returned weights"
             raise mismatch("the last of the losses", losses[-1], told, "store one loss before each step")
+        apart(train)
         goes(train, ONCE, (63, 65, 66, 69), like=Run(1, ONCE.eta, ONCE.sigma, 60))
         spreads(train)
         goes(train, LONG, (67,))
@@ -631,15 +672,17 @@ def train_learns(train):
 
 def controller_value(controller):
     """The smallest variance of the summed estimates over all directions, from the whole matrix of two outputs."""
-    for seed, K, C, sigma_0 in (
-        (70, 1, 1.0, 1.0),
-        (71, 9, 1.0, 1.0),
-        (72, 4, 0.5, 1.0),
-        (73, 5, 2.0, 4.0),
-        (74, 3, 1e-5, 0.7),
+    for seed, m, d, K, C, sigma_0 in (
+        (70, 8, 3, 1, 1.0, 1.0),
+        (71, 8, 3, 9, 1.0, 1.0),
+        (72, 8, 3, 4, 0.5, 1.0),
+        (73, 8, 3, 5, 2.0, 4.0),
+        (74, 8, 3, 3, 1e-5, 0.7),
+        (75, 5, 1, 2, 1.0, 1.0),
+        (76, 1, 1, 2, 1.0, 1.0),
     ):
         rng = seeded(seed)
-        h, losses = rng.normal(size=(8, 3)), 0.5 + 2 * rng.random(8)
+        h, losses = rng.normal(size=(m, d)), 0.5 + 2 * rng.random(m)
         sigma = number(call(controller, h, losses, K, C, sigma_0), "sigma")
         if not sigma > 0:
             raise mismatch("sigma", sigma, "a positive number")
@@ -647,7 +690,8 @@ def controller_value(controller):
         total = sum(t**2 * J.T @ J for t, J in zip(losses, jacobians, strict=True)) / (K * sigma**2)
         smallest, wanted = np.linalg.eigvalsh(total)[0], (sigma_0 * C) ** 2
         if abs(smallest / wanted - 1) > 1e-3:
-            name = f"the smallest variance of the summed estimates, K = {K}, C = {C:g} and sigma_0 = {sigma_0:g}"
+            case = f"m = {m}, d = {d}, K = {K}, C = {C:g} and sigma_0 = {sigma_0:g}"
+            name = f"the smallest variance of the summed estimates, {case}"
             raise mismatch(name, smallest, wanted, "compare each factor of Equation 8, and which factors are squared")
 
 
@@ -665,7 +709,7 @@ def right_printed(losses, xi, K, C, sigma_0):
 
 
 def printed_values(printed):
-    """Sums over records; some estimates are clipped and some are not."""
+    """Sums over records; some estimates are clipped and some are not. One case has one run, and one has one record."""
 
     def check():
         rng = seeded(80)
@@ -677,6 +721,8 @@ def printed_values(printed):
             (some, xi, 9, 0.5),
             (some, far, 4, 0.7),
             (1e-5 * some, xi, 4, 2.0),
+            (some, xi[:1], 4, 1.0),  # one run
+            (some[:1], xi[:, :1], 4, 1.0),  # one record
         ):
             got = array(call(printed, losses, draws, K, C, 1.2), draws.shape[:1], "the released sums")
             hint = "use one sigma from all losses of the batch, clip each record's estimate to [-C, C], and then sum"
@@ -719,12 +765,11 @@ def clips(sound, without=False):
         got = released(sound, g, np.zeros(3), C, 3.0)
         if without:
             got = got - released(sound, np.zeros((0, 3)), np.zeros(3), C, 3.0)
-        close(
-            got,
-            want,
-            f"the sum without noise for C = {C:g}",
-            "scale only the estimates with norms above C, each to the norm C",
-        )
+        hint = "scale only the estimates with norms above C, each to the norm C"
+        close(got, want, f"the sum without noise for C = {C:g}", hint)
+        if not without:
+            one = released(sound, g[1:2], np.zeros(3), C, 3.0)
+            close(one, g[1] * C / math.hypot(*g[1]), f"the sum of one record without noise for C = {C:g}", hint)
 
 
 def sound_clip(sound):
@@ -745,14 +790,26 @@ def noise_of(sound, *records, anyhow=False, size_of_estimates=1.0):
         )
         hint = "add noise of standard deviation sigma_0 C once, after the clip"
         for row in noisy - quiet:
-            close(row, 1.5 * xi, f"the noise on the sum of {m} records", hint)
+            case = f"{m} records" + " whose estimates are all 0" * (m > 0 and size_of_estimates == 0)
+            close(row, 1.5 * xi, f"the noise on the sum of {case}", hint)
 
 
 def sound_noise(sound):
-    """The noise for some records and for an empty batch. If the sum is wrong, there are as many records as entries."""
+    """The noise for some records, for an empty batch, and for estimates of 0.
+
+    If the sum is wrong, there are as many records as entries.
+    """
 
     def strict():
         noise_of(sound, 6, 0)
         noise_of(sound, 6, size_of_estimates=0.01)  # no estimate is clipped, and the noise is the same
+        noise_of(sound, 6, 1, size_of_estimates=0.0)
 
-    unless_lost(strict, lambda: noise_of(sound, 4, anyhow=True), lambda: clips(sound))
+    def lenient():
+        for size_of_estimates in (1.0, 0.01):
+            noise_of(sound, 4, anyhow=True, size_of_estimates=size_of_estimates)
+        at_zero = call(sound, np.zeros((4, 4)), np.zeros(4), 0.5, 3.0)
+        if passes(numbers, at_zero, "the sum"):  # a wrong clip can divide by 0
+            noise_of(sound, 4, anyhow=True, size_of_estimates=0.0)
+
+    unless_lost(strict, lenient, lambda: clips(sound))

@@ -17,10 +17,10 @@
 # backpropagation cannot train. At the end, you test the paper's claim that the noise of the estimates also protects
 # the records.
 #
-# Replace every `raise NotImplementedError`. Loops or array operations, float64 or float32, and helper functions in the
-# same cell are all fine. After each exercise, `check_it` runs the checks of grading with other values. The checks of
-# grading are hidden in the cells with points. Do not change these cells, because grading restores them. A mistake in an
-# earlier exercise does not cost points again in a later exercise.
+# Replace every `raise NotImplementedError`. Loops or array operations, float64 or float32, lists or arrays, and helper
+# functions in the same cell are all fine. After each exercise, `check_it` runs the checks of grading with other values.
+# The checks of grading are hidden in the cells with points. Do not change these cells, because grading restores them. A
+# mistake in an earlier exercise does not cost points again in a later exercise.
 #
 # `nfa eq dpulr2024:eq4` explains a tag such as [dpulr2024:eq4]. In grading, each call of one of your functions has
 # three seconds of processor time.
@@ -33,6 +33,9 @@
 # | `u` | `(K, m, n)` | K draws of standard normal noise for every record, all independent |
 # | `sigma` | number > 0 | $\sigma$, the standard deviation of the noise $\zeta = \sigma u$ that is added to `z` |
 # | `loss` | function | maps `(m, n)` to the losses `(m,)` of the records, and `(K, m, n)` to losses `(K, m)` |
+#
+# A batch can have one record, a layer can have one unit, and K can be 1. The results keep their shapes: for m = 1, an
+# estimate has the shape `(1, n)`.
 #
 # Only the training loop draws noise. In all other exercises the noise is an argument, so your results are
 # reproducible.
@@ -73,7 +76,7 @@ def estimate(loss, z, u, sigma):
 
 
 # %% estimate_direction points=1
-# 1 point: the direction of all estimates together, whatever their norm and sign
+# 1 point: the estimates of a batch as one long vector; one wrong factor for the whole vector costs nothing here
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -236,10 +239,12 @@ check_it("ps9_forward", globals(), "own_average_answer")
 # exponents a, b and c. Proposition 3 and Equation 22 of the paper print different exponents c ([dpulr2024:prop3],
 # [dpulr2024:eq22]). Only one of these two exponents is right.
 #
-# With the baseline, the variance is proportional to $\sigma^d$, with another exponent d. The *bias* is the distance of
-# the estimate's mean from the true gradient. If the loss is not quadratic, the bias is proportional to $\sigma^e$. Find
-# the five exponents a, b, c, d and e. The exponents a to d belong to the variance, not to the standard deviation. An
-# exponent of 0 means that there is no dependence.
+# Let the gradient at z be different from 0. With the baseline, the variance is then proportional to $\sigma^d$ for
+# small $\sigma$, with another exponent d. The *bias* is the distance of the estimate's mean from the true gradient. For
+# linear and quadratic losses, the bias is 0. Now take one pre-activation, and let the third derivative of the loss at z
+# be different from 0. Then the bias is proportional to $\sigma^e$ for small $\sigma$. Find the five exponents a, b, c,
+# d and e. The exponents a to d belong to the variance, not to the standard deviation. An exponent of 0 means that there
+# is no dependence.
 
 
 # %% exponents solution=true
@@ -395,14 +400,17 @@ check_it("ps9_forward", globals(), "ulr_direction", "ulr_scale")
 # Now train. Each step has four parts:
 #
 # 1. Store the mean loss without noise (`loss_above` of the top layer).
-# 2. Draw *new* noise from `rng` for every layer, with K draws for each record.
+# 2. Draw *new* noise from `rng` for every layer, with K draws for each record. All values of all layers are
+#    independent, so two layers must not share values.
 # 3. Compute the direction of the whole batch with `ulr`.
 # 4. Subtract the learning rate `eta` times the direction from W and b.
+#
+# Your function may change the lists and arrays that it gets, but it does not need to.
 
 
 # %% train solution=true
 def train(W, b, x, y, steps, eta, sigma, K, rng):
-    """Train with `ulr`. Return the new lists W and b, and the mean losses (steps,), each computed before its step."""
+    """Train with `ulr`. Return W and b after all steps, and the mean losses (steps,), each computed before its step."""
     ### BEGIN SOLUTION
     W, b = [None, *(w.copy() for w in W[1:])], [None, *(v.copy() for v in b[1:])]
     L = len(W) - 1
@@ -419,7 +427,7 @@ def train(W, b, x, y, steps, eta, sigma, K, rng):
 
 
 # %% train_learns points=1
-# 1 point: the weights, and decreasing losses that belong to these weights
+# 1 point: the returned W and b, and the losses before each step; the losses must decrease
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -463,9 +471,9 @@ plt.show()
 # $$\sigma^2 \le \frac{\lambda_{\min}\big(\sum_i \ell_i^2 \, h_i h_i^\top\big)}{K C^2 \sigma_0^2}$$
 #
 # Here $\lambda_{\min}$ is the smallest eigenvalue. The number $C$ is the clip bound, and $\sigma_0$ is the promised
-# standard deviation in units of C. Line 205 of Algorithm 1 then clips every record's estimate to the norm C,
-# $\hat g_i \leftarrow \hat g_i / \max(1, \|\hat g_i\| / C)$. The algorithm releases the sum of the clipped
-# estimates.
+# standard deviation in units of C. Algorithm 1 then clips every record's estimate to the norm C,
+# $\hat g_i \leftarrow \hat g_i / \max(1, \|\hat g_i\| / C)$. The number of this line in the margin of the paper is 205
+# ([dpulr2024:alg1.L205]). The algorithm releases the sum of the clipped estimates.
 
 
 # %% controller solution=true
@@ -506,7 +514,7 @@ check_it("ps9_forward", globals(), "controller_value")
 
 # %% enough_records solution=true
 def enough_records():
-    """Two things: the letter and the reason, in at least eight words."""
+    """Two things: the letter and the reason, in at least eight different words."""
     ### BEGIN SOLUTION
     return "c", "Each clipped estimate adds at most C^2 to the trace, but 330 times 16 C^2 is 5280 C^2."
     ### END SOLUTION
@@ -620,7 +628,7 @@ plt.show()
 
 # %% outlier solution=true
 def outlier():
-    """Two things: the letter and the reason, in at least eight words."""
+    """Two things: the letter and the reason, in at least eight different words."""
     ### BEGIN SOLUTION
     return "b", "The controller asks for one total variance, the outlier fills it alone, and the clip then removes it."
     ### END SOLUTION
@@ -644,9 +652,11 @@ check_it("ps9_forward", globals(), "outlier_answer")
 # What does this mean for $\epsilon$? If a step is $(\epsilon, \delta)$-private, then
 # $P'(A) \le e^\epsilon P(A) + \delta$ for every event A. Here $P'$ is the probability with the outlier in the data set,
 # and $P$ is the probability without it. Our event is that the sum is within 0.001 of 1 or -1. The batch is sampled with
-# the rate $q = 1/5$, so the outlier is in the batch with a probability of at least 1/5. The number of the other records
-# in the batch does not matter (why?). The cell below computes the lower bound on $\epsilon$ that follows from your
-# numbers. It also computes the $\epsilon$ of Theorem 2 for 2000 records and batches of at least 320.
+# the rate $q = 1/5$, so the outlier is in the batch with a probability of at least 1/5. If it is in the batch, the
+# number of the other records hardly changes the probability of the event (why?). Without the outlier, the batch must be
+# so large that a clip is rare. With 200 or more records, the probability is that of N(0, 16) up to 0.04 %. The cell
+# below computes the lower bound on $\epsilon$ that follows from your numbers. It also computes the $\epsilon$ of
+# Theorem 2 for 2000 records and batches of at least 320.
 #
 # Not every record has this effect. If all losses are similar and all gradients have norms of at most C, the noise is
 # about as large as the theorem claims. But a guarantee covers every record.
@@ -655,7 +665,7 @@ check_it("ps9_forward", globals(), "outlier_answer")
 from nfa.papers.dpulr2024.theorems import claimed_dp_ulr_epsilon
 
 delta = 1e-5
-without = 4 * 0.001 * np.exp(-1 / 32) / np.sqrt(2 * np.pi * 16)  # the exact probability of the event for N(0, 16)
+without = 4 * 0.001 * np.exp(-1 / 32) / np.sqrt(2 * np.pi * 16)  # the probability of the event for N(0, 16)
 shown = np.log((shares[1] / 5 - delta) / without)
 claimed = claimed_dp_ulr_epsilon(delta=delta, T=1, q=0.2, sigma_0=4.0, N_B=320, N_bar=2000)[0]
 print(f"epsilon is at least {shown:.1f}; Theorem 2 claims {claimed:.2f}")
@@ -666,7 +676,8 @@ print(f"epsilon is at least {shown:.1f}; Theorem 2 claims {claimed:.2f}")
 # The amount of noise must not depend on private values. So clip the estimate of every record to the norm C, with all
 # its parameters as one vector. Sum the clipped estimates. *Then* add noise of standard deviation $\sigma_0 C$ to every
 # entry. This standard deviation is public. The noise inside the estimates adds nothing to the guarantee. A record's
-# estimate can be 0, and a batch can be empty. For an empty batch, the release is the noise alone.
+# estimate can be 0, and a batch can be empty. If the batch is empty or all its estimates are 0, the release is the
+# noise alone.
 
 
 # %% sound solution=true
@@ -688,7 +699,7 @@ checks("ps9_forward").sound_clip(sound)
 assert np.shape(sound(np.ones((4, 3)), np.zeros(3), C=1.0, sigma_0=4.0)) == (3,)
 
 # %% sound_noise points=1
-# 1 point: the noise that xi adds, also for an empty batch
+# 1 point: the noise that xi adds, also for an empty batch and for estimates of 0
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 

@@ -325,6 +325,51 @@ pass
 # added the standard deviation in place of the noise
 ("sound", "sigma_0 * C * xi", "sigma_0 * C")
 
+# %% record_axis_of_pairs_lost score=19 fails=["antithetic_values"]
+# dropped the axis of the records in a batch of one record
+(
+    "antithetic",
+    "return (estimate(loss, z, u, sigma) + estimate(loss, z, -u, sigma)) / 2",
+    "return np.squeeze((estimate(loss, z, u, sigma) + estimate(loss, z, -u, sigma)) / 2)",
+)
+
+# %% record_axis_lost score=19 fails=["estimate_direction"]
+# dropped the axis of the records in a batch of one record
+(
+    "estimate",
+    "return (u * noisy[:, :, None]).mean(axis=0) / sigma",
+    "return np.squeeze((u * noisy[:, :, None]).mean(axis=0) / sigma)",
+)
+
+# %% record_axis_of_the_baseline_lost score=19 fails=["baseline_values"]
+# dropped the axis of the records in a batch of one record
+(
+    "baseline",
+    "return estimate(lambda v: loss(v) - without_noise, z, u, sigma)",
+    "return np.squeeze(estimate(lambda v: loss(v) - without_noise, z, u, sigma))",
+)
+
+# %% record_axis_of_a_layer_lost score=18 fails=["ulr_direction"]
+# dropped the axis of the records or units if there is only one
+(
+    "ulr",
+    "antithetic(lambda v, l=l: loss_above(W, b, l, v, y), z[l], u[l], sigma)",
+    "np.squeeze(antithetic(lambda v, l=l: loss_above(W, b, l, v, y), z[l], u[l], sigma))",
+)
+
+# %% layers_share_noise score=19 fails=["train_learns"]
+# cut the noise of every layer from the same array
+(
+    "train",
+    "u = [None, *(rng.standard_normal((K, len(x), len(v))) for v in b[1:])]",
+    "wide = rng.standard_normal((K, len(x), max(map(len, b[1:]))))\n"
+    "        u = [None, *(wide[:, :, : len(v)] for v in b[1:])]",
+)
+
+# %% no_noise_on_estimates_of_zero score=19 fails=["sound_noise"]
+# added no noise if all estimates of the batch are 0
+("sound", "+ sigma_0 * C * xi", "+ sigma_0 * C * xi * (len(g) == 0 or np.any(g))")
+
 # %% slips
 # each line: one slip in the reference solution, and the graded cell that loses its points
 ("estimate", "z + sigma * u", "z + np.sqrt(sigma) * u", "estimate_direction")
