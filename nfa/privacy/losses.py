@@ -475,14 +475,16 @@ def _search(
     if max(map(max, ends)) > MOST_LOG:
         return 0.0, math.inf
     variances = [count * _variance(pair, *end) for (pair, count), end in zip(spent, ends, strict=True)]
-    main = int(np.argmax(variances))  # the release with the largest variance
+    # The releases with a largest loss, the one with the largest variance first.
+    bounded = [k for k, (pair, _) in enumerate(spent) if pair.forward(np.array([1.001 * ends[k][1]]))[1][0] == 0]
+    bounded.sort(key=lambda k: -variances[k])
     finest = max(8 * max(map(max, ends)), 32 * math.sqrt(sum(variances))) / most_cells
     h = max(math.sqrt(sum(variances) / uses) / 2, 128 * finest)
     low, high = known
     again, before = high < math.inf, math.inf
     while True:
         h = max(h, finest)
-        step, starts = _fitted(spent, ends, main, h)
+        step, starts = _fitted(spent, ends, bounded, min(h, max(map(max, ends))))
         cells = [
             max(math.floor((end - start) / step), math.floor(-start / step) + 2, 3)
             for start, (_, end) in zip(starts, ends, strict=True)
@@ -509,44 +511,44 @@ def _search(
 
 
 def _fitted(
-    spent: list[tuple[DominatingPair, int]], ends: list[tuple[float, float]], main: int, h: float
+    spent: list[tuple[DominatingPair, int]], ends: list[tuple[float, float]], bounded: list[int], h: float
 ) -> tuple[float, list[float]]:
     """An interval of at most h for which the grids fit the largest losses, and the first points of these grids.
 
     A bounded loss has an atom at its largest value. `merge` moves this atom down to a grid point, so the largest loss
-    should be a grid point, or be just above a grid point. The largest loss of the release `main` is a grid point. If
-    other releases have a largest loss too, we choose the interval for which their largest losses are just above grid
+    should be a grid point, or be just above a grid point. The largest loss of the first release in `bounded` is a grid
+    point. For more releases in `bounded`, we choose the interval for which their largest losses are just above grid
     points.
     """
 
     def starts(step: float) -> list[float]:
         return [first_corner(pair, step, *end) for (pair, _), end in zip(spent, ends, strict=True)]
 
+    wide = starts(h)
+    if not bounded:
+        return h, wide
+    main, *others = bounded
+    largest = ends[main][1]
+
     def fitted(n: int, first: float) -> tuple[float, list[float]]:
         """The grids with n intervals from the first point of `main`, which is close to `first`, to its largest loss."""
         for _ in range(4):
-            step = (forth - first) / n * (1 - 1e-13)
+            step = (largest - first) / n * (1 - 1e-13)
             first = first_corner(spent[main][0], step, *ends[main])
         return step, starts(step)
 
     def moved(step, firsts):
         """The distance by which `merge` moves the largest losses, in intervals, as a sum over all uses."""
-        return sum(spent[k][1] * (((ends[k][1] - firsts[k]) / step) % 1) for k in bounded)
+        return sum(spent[k][1] * (((ends[k][1] - firsts[k]) / step) % 1) for k in others)
 
-    forth, wide = ends[main][1], starts(h)
-    fewest = math.ceil((forth - wide[main]) / h)
-    bounded = [
-        k
-        for k, ((pair, _), (_, end)) in enumerate(zip(spent, ends, strict=True))
-        if k != main and pair.forward(np.array([1.001 * end]))[1][0] == 0
-    ]
-    if not bounded:
+    fewest = math.ceil((largest - wide[main]) / h)
+    if not others:
         return fitted(fewest, wide[main])
     # A first point is approximately a linear function of the square of the interval.
     n = np.arange(fewest, 2 * fewest)
     t = (1 - np.square(fewest / n)) / (1 - 0.25)
     firsts = [a + (b - a) * t for a, b in zip(wide, starts(h / 2), strict=True)]
-    best = np.argsort(moved((forth - firsts[main]) / n, firsts))[:3]
+    best = np.argsort(moved((largest - firsts[main]) / n, firsts))[:3]
     return min((fitted(int(n[k]), float(firsts[main][k])) for k in best), key=lambda grid: moved(*grid))
 
 
