@@ -728,7 +728,8 @@ check_it("ps1_by_hand", globals(), "fading_answer")
 # %% [markdown]
 # Do larger weights help? The next cell draws the norm of $\delta z^l$ in a network with eight layers, for weights of
 # three sizes. Before you run this cell, guess the size with the largest norm in layer 1. Why do even larger weights not
-# help? With direct feedback alignment ([lee2020:eq5]), every layer receives e itself. Problem set 2 is about this rule.
+# help? With direct feedback alignment ([lee2020:eq5]), every hidden layer receives e times one fixed matrix, so the
+# layers above do not shrink it. Problem set 2 is about this rule.
 
 # %%
 x, y = small_batch(10, 8, 8, seed=8)

@@ -563,7 +563,7 @@ def small_case(seed, k=5):
 
 
 def trained(train, W, b, B, x, y, steps, eta, copies=True):
-    """The W and b of a student's train, as arrays of the right shapes."""
+    """The W and b that a student's function `train` returns, as arrays of the right shapes."""
     found = pair(call(train, W, b, B, x, y, steps, eta, copies=copies), "W, b and the cosines", 3)
     return arrays(found[0], W, "W"), arrays(found[1], b, "b")
 

@@ -259,7 +259,7 @@ def neighbouring(D, other, relation):
     if not fine:
         told = f"{counts[0]} in the first and {counts[1]} in the second data set"
         one = "one in total" if relation == "add-remove" else "one in each data set"
-        raise mismatch(f'the number of records in one data set only, under "{relation}"', told, one)
+        raise mismatch(f'the number of records that the other data set does not contain, under "{relation}"', told, one)
 
 
 def two(record, what):

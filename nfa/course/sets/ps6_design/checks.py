@@ -683,6 +683,6 @@ def noise_spare(least_noise):
 
 
 def larger_batch_answer(larger_batch):
-    """The change of z and of the noise on the mean with the size of the batch."""
+    """How z and the noise on the mean depend on the batch size."""
     hint = "which z does `least_noise` return for each size, and how large is the noise on the mean?"
     answered(larger_batch, "c", hint)
