@@ -501,8 +501,8 @@ def _search(
         below = [(merge(pair, start, step, n), count) for pair, start, n, count in grids]
         this_low = compose(below, delta, upper=False, guess=guess, most_cells=most_cells)
         low, high = max(low, this_low), min(high, this_high)
-        # Finer grids do not help, because rounding dominates.
-        stalled = again and this_low > 0 and this_high - this_low > 0.9 * before
+        # If rounding dominates, finer grids do not help. For several largest losses, the next grid may fit better.
+        stalled = (again or not bounded[1:]) and this_low > 0 and this_high - this_low > 0.9 * before
         if _are_close(low, high, gap, small) or high <= others or h <= finest or stalled:
             return low, high
         before = this_high - this_low if this_low > 0 else math.inf
