@@ -153,7 +153,7 @@ def matmul(a, b, out=None):
 
     def work(start, stop):
         room, total = cores.aligned((PACKED, w), dtype), cores.aligned((min(ROWS, stop - start), w), dtype)
-        room[...] = 0  # random values beyond n, such as denormals, could slow down the processor
+        room[...] = 0  # otherwise uninitialised values beyond n, such as denormals, could slow down the processor
         for i in np.ndindex(stack[:-2]):
             _multiply(a[i][:, start:stop], b[i], turned, n, room, total, each[i][:, :, start:stop])
 

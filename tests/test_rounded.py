@@ -83,7 +83,7 @@ def hard_bits(n):
 
 
 def exact_pair(u, v):
-    """The two normals of the uniform numbers u / 2^64 and v / 2^64, and the radius."""
+    """The two normal samples of the Box-Muller method for the uniform values u / 2^64 and v / 2^64, and its radius."""
     r = mpmath.sqrt(-2 * mpmath.log(mpmath.mpf(int(u)) / 2**64))
     angle = 2 * mpmath.pi * mpmath.mpf(int(v)) / 2**64
     return r * mpmath.cos(angle), r * mpmath.sin(angle), r

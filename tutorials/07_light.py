@@ -398,8 +398,8 @@ print("noise over signal: PDFA, sigma = 0.01, {:.2%}; DP-SGD, noise multiplier 1
 # paper states. The verdict is `differs`, not `false`, because the paper calls its figures rough. The paper means
 # these figures as lower bounds on the noise, and these bounds hold in the hidden layers. The comparison with private
 # backpropagation is `false`. Averaging over a batch reduces the noise of PDFA. DP-SGD adds its noise to the average,
-# in every coordinate. As a share of the largest signal, this noise is more than 200 times larger. The paper generates
-# its noise on a computer, as we do ({ref}`ohana2021:sim-noise <ohana2021-sim-noise>`).
+# in every coordinate. As a share of the largest signal, this noise is more than 200 times as large as the noise of
+# PDFA. The paper generates its noise on a computer, as we do ({ref}`ohana2021:sim-noise <ohana2021-sim-noise>`).
 #
 # Does the network still learn with this noise? For one batch, we compare the direction of layer 2 with the gradient
 # by backpropagation. We add the clips and the noise one after the other.

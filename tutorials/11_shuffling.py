@@ -141,8 +141,8 @@ plt.show()
 # $\sigma \ge L \sqrt{2 \alpha (\alpha - 1)}$. The report takes `mean`. It says that in `softmax` the weakest record,
 # which is used last, dominates the average.
 #
-# **Predict**: At $\sigma = 4$, which of the two averages is smaller? How near is `softmax` to the weakest record,
-# `max`?
+# **Predict**: At $\sigma = 4$, which of the two averages is smaller? What fraction of `max`, the divergence of the
+# weakest record, is `softmax`?
 #
 # (shown-berthier2019-rem-softmax)=
 

@@ -414,7 +414,7 @@ def _examples(x: Any) -> np.ndarray:
     if len(array) == 0:
         raise ValueError(f"X must hold at least one example, got 0 sample(s) (shape={array.shape})")
     if 0 in array.shape[1:]:
-        raise ValueError(f"0 feature(s) (shape={array.shape}) while a minimum of 1 is required.")
+        raise ValueError(f"X has no features: 0 feature(s) (shape={array.shape}) while a minimum of 1 is required.")
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise ValueError("X must be finite, found NaN or infinity")
     return with_channel(array)

@@ -11,7 +11,7 @@ from nfa.privacy.coverage import Bound, Coverage, PureBound, unsampled, unsample
 from nfa.privacy.in_full import IN_FULL, SAYS
 from nfa.sampling import SAMPLERS, SCHEMES
 
-# For each adjacency, words for reports that define neighbours.
+# For each adjacency, the definition of neighbours that reports print.
 # Source: [lee2020:adjacency] [ohana2021:def2.1] [ours:zero-out]
 ADJACENCY_MEANS = {
     "replace-one": "neighbouring data sets have the same size and differ in one record, which may have any values",

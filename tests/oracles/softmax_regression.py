@@ -9,7 +9,7 @@ import numpy as np
 
 
 def joined(x, R, bias=True):
-    """Each record with an additional entry 1, clipped to norm R, by loops; a record that is not finite gives zeros."""
+    """Append 1 to each record and clip it to norm R, with loops. A record that is not finite becomes zeros."""
     rows = [[float(v) for v in np.ravel(record)] + [1.0] * bias for record in x]
     found = []
     for row in rows:

@@ -466,7 +466,7 @@ def test_public_values_of_another_accountant():
 
 
 def test_the_renyi_epsilon_of_opacus_is_above_all_of_ours():
-    """The Rényi epsilon of Opacus, 7.32911117143 in its tests, is at least all of our epsilons.
+    """The Rényi epsilon of Opacus, 7.32911117143 in its tests, is at least as large as each of our epsilons.
 
     With the orders of Opacus, our epsilon is the same. With all orders, our epsilon is smaller.
     """

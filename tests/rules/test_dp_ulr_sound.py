@@ -1,6 +1,7 @@
 """Tests of the sound DP-ULR: its release, and each condition (a to g) of its proof.
 
-The rule satisfies a condition, refuses a call that violates it, or requires it of the caller.
+Each condition is of one of three kinds. The rule always satisfies it, the rule refuses a call that violates it, or the
+caller must satisfy it.
 """
 
 import functools

@@ -717,8 +717,8 @@ def test_the_noise_is_a_sum_of_its_own_linear_in_g(make):
 def test_noise_comes_after_the_scaling():
     """The rule adds noise after the scaling.
 
-    If it scaled the sum with noise to tau_B = 1e-3, the norm would be at most 1e-3. With sigma = 1, ||g||^2 is chi2. If
-    the variance is wrong by 70 %, the test misses this with probability 1e-6.
+    If the rule added the noise before the scaling to norm tau_B = 1e-3, the result's norm would be at most 1e-3. With
+    sigma = 1, ||g||^2 is chi2. If the variance is wrong by 70 %, the test misses this with probability 1e-6.
     """
     net = perceptron(ops.identity)
     x, y = batch(net, 1)

@@ -131,7 +131,8 @@ def update_noise(update):
     """Noise on the errors acts like a change of the errors. Noise on the update is added without a change.
 
     If `update_value` fails, one of three lenient checks must pass. In the first, G has the shape of the student's own
-    update. In the second, all sizes are equal, so most products can be formed. In the third, the update lacks a column.
+    update. In the second, all sizes are equal, so products of wrongly transposed factors are defined. In the third, the
+    update lacks a column.
     """
 
     def square():
@@ -444,7 +445,9 @@ def interval_ends(clopper_pearson):
                 close(number(both[which], "the bound"), want, f"the bound for {alarms} of {trials} that the text gives")
                 found.append(tuple(map(str, both)))  # a bound can be nan, which another cell tests
         if len(set(found)) == 1:
-            raise mismatch("the bounds for no and all alarms in 20 and 100 runs", "equal bounds", "different bounds")
+            raise mismatch(
+                "the bounds for 0 of 20, 20 of 20, 0 of 100 and 100 of 100 alarms", "equal bounds", "different bounds"
+            )
 
     def lenient():
         if not passes(given):

@@ -628,8 +628,8 @@ def apart(train):
 def train_learns(train):
     """The first loss is that of the given network, the last losses are much lower, and every layer changes rightly.
 
-    The check compares mean and variance of the student's runs with right runs. A right submission fails one of these
-    comparisons with a probability of about 1e-8.
+    The check compares the mean and the variance of the student's runs with those of correct runs. A right submission
+    fails one of these comparisons with a probability of about 1e-8.
     """
 
     def check():

@@ -113,7 +113,8 @@ def encode(values: np.ndarray, resolution: float, modulus: int) -> np.ndarray:
     values = np.asarray(values, float)
     multiples = np.rint(values / resolution)
     if not (np.abs(multiples) < modulus / 2).all():
-        raise ValueError(f"values must be less than {modulus / 2 * resolution:g}, which is modulus * resolution / 2")
+        most = modulus / 2 * resolution
+        raise ValueError(f"absolute values must be less than {most:g}, which is modulus * resolution / 2")
     return multiples.astype(np.int64) % modulus
 
 
@@ -140,9 +141,9 @@ def gaussian_mask_leak(Delta: float, M: float) -> float:
 
     Source: [berthier2019:ring]
 
-    Node 2 distinguishes the two values with the advantage TV over guessing. The advantage vanishes only if M grows, and
-    a large M loses digits: see `gaussian_mask_error`. The function raises ValueError unless Delta >= 0 and M > 0, both
-    finite.
+    Node 2 distinguishes the two values with the advantage TV over guessing. The advantage tends to 0 only if M tends to
+    infinity. But a mask with a large M rounds away digits of the value: see `gaussian_mask_error`. The function raises
+    ValueError unless Delta >= 0 and M > 0, both finite.
 
     Examples
     --------

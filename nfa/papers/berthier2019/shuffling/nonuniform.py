@@ -56,7 +56,9 @@ def ternary_chi(p, q, r, *, j: float) -> float:
         raise ValueError(f"j must be at least 1 and finite, got {j}")
     p, q, r = (np.asarray(law, float) for law in (p, q, r))
     if p.ndim != 1 or not p.shape == q.shape == r.shape:
-        raise ValueError(f"p, q and r must be rows of one length, got shapes {p.shape}, {q.shape} and {r.shape}")
+        raise ValueError(
+            f"p, q and r must be one-dimensional arrays of the same size, got shapes {p.shape}, {q.shape} and {r.shape}"
+        )
     check_laws(p=p, q=q, r=r)
     apart = p != q
     with np.errstate(divide="ignore", over="ignore", under="ignore"):
