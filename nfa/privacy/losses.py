@@ -118,7 +118,8 @@ def merge(pair: DominatingPair, start: float, h: float, cells: int) -> Losses:
     the convex profile to its chord is at most the height of this triangle. So take the values of the pair's profile at
     the grid points, and subtract from each value the larger height of its two cells. The chords between the results are
     below the profile. Their greatest convex minorant is the profile of a loss. In the first and the last cell, a
-    tangent replaces the chord.
+    tangent replaces the chord. The proof needs only lines below the profile, so each tangent gets the bound on its
+    derivative that lowers this line.
     """
     points, off = _grid(start, h, cells)
     negative = int(np.searchsorted(points, 0.0))  # the points below 0
