@@ -77,9 +77,8 @@ def small_batch(k, inputs, classes, seed):
 # - the error $e = \delta z^2 = \hat y - y$, and $\delta z^1$ ([lee2020:eq2])
 # - the gradients of the loss by $W^2$ and $W^1$ ([lee2020:eq3])
 #
-# Enter fractions such as `5 / 16`, multiples such as `5 / 16 * c`, or decimals with three digits. Each check takes your
-# earlier numbers as right, and computes from them what the next number must be. So one slip of the pen costs only one
-# point.
+# Enter fractions such as `5 / 16`, multiples such as `5 / 16 * c`, or decimals with three digits. Each check computes
+# the next number from your earlier numbers, even if these are wrong. So one slip of the pen costs only one point.
 
 
 # %% by_hand solution=true
@@ -233,7 +232,7 @@ check_it("ps1_by_hand", globals(), "loss_values")
 # **Predict** first. You can choose the shift $s = 10^{-p}$ with a whole number p. Suppose that f, its derivatives and v
 # are of about size 1. For which p is the error smallest? Guess three numbers: for the central difference in float64,
 # the one-sided difference in float64, and the central difference in float32. float64 rounds to about 16 digits, and
-# float32 to about 7. Every guess between 1 and 16 gets the point.
+# float32 to about 7. Every guess from 1 to 16 gets the point.
 
 
 # %% guess solution=true
@@ -245,7 +244,7 @@ def guess():
 
 
 # %% guess_made points=1
-# 1 point: three numbers between 1 and 16
+# 1 point: three numbers from 1 to 16
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -289,7 +288,7 @@ checks("ps1_by_hand").numerical_values(numerical_gradient)
 assert np.allclose(numerical_gradient(lambda v: v[0] * v[1], np.array([2.0, 3.0]), 0.01), [3, 2])
 
 # %% numerical_central points=1
-# 1 point: the central differences for large shifts; one wrong factor for all entries of an array costs nothing here
+# 1 point: the central differences for large shifts; if all are wrong by one factor, only the cell above loses its point
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 

@@ -3,6 +3,8 @@
 The expected values come from differences and loops, and not from the formula that students write.
 """
 
+import copy
+import itertools
 import math
 
 import numpy as np
@@ -122,13 +124,16 @@ def lists(forward, W, b, x):
     return arrays(z, like, "z"), arrays(h, like, "h", first=0)
 
 
+def last_of(value, shape):
+    """The last entry of a list of layers. The list may begin with slot 0 or 1."""
+    if not isinstance(value, list | tuple | np.ndarray) or not len(value):
+        raise misfit("z or h", value, "a list of layers")
+    return array(value[-1], shape, "the last of z or h")
+
+
 def topmost(forward, W, b, x):
     """z and h of the top layer: the last entries of both lists. If only one entry has rows that sum to 1, it is h."""
-    found = []
-    for value in pair(call(forward, W, b, x), "z and h"):
-        if not isinstance(value, list | tuple | np.ndarray) or not len(value):
-            raise misfit("z or h", value, "a list of layers")
-        found.append(array(value[-1], (len(x), len(b[-1])), "the last of z or h"))
+    found = [last_of(value, (len(x), len(b[-1]))) for value in pair(call(forward, W, b, x), "z and h")]
     return found if np.allclose(found[1].sum(axis=1), 1) else found[::-1] if sums_to_1(found[0]) else found
 
 
@@ -169,9 +174,16 @@ def softmax_values(forward, *cases):
 
 
 def softmax_alone(forward):
-    """Check that the last entry of h is the softmax of the last entry of z."""
+    """Check that the last entry of h is the softmax of the last entry of z, or the right output.
+
+    If the output is right, only the returned z can be wrong, which loses the point of the other cell.
+    """
     W, b, _ = net(12, SQUARE)
-    z, h = topmost(forward, W, b, batch(4, 21, SQUARE)[0])
+    x, _ = batch(4, 21, SQUARE)
+    both, right = pair(call(forward, W, b, x), "z and h"), forward_by_loops(W, b, x)[1][-1]
+    if any(passes(lambda value=value: close(last_of(value, (4, 4)), right, "h[L]")) for value in both):
+        return
+    z, h = topmost(forward, W, b, x)
     close(h, softmax_by_loops(z), "h[L]", SOFTMAX)
 
 
@@ -534,18 +546,21 @@ def cosine_by_loops(a, b):
 def cosine_values(cosine):
     """Vectors, matrices, small and large numbers, opposed directions.
 
-    The small numbers are near 1e-8, so that a lower bound of 1e-12 for the product of the norms has an effect. The
-    product of the squared norms is still a number of float32.
+    In the last cases, the largest entries are at the ends of the promised interval, and the norms are hardly larger. So
+    a lower bound for the product of the norms has an effect if it is above 1.5e-16. The product of the squared norms is
+    still a number of float32.
     """
     rng = seeded(50)
     a, b = rng.normal(size=(2, 3, 5))
-    small, large = (1e-8 * a, 1e-8 * b), (1e3 * a, b)
-    for s, t in ((a, b), (a[0], b[0]), (a, -2 * a), (1e-3 * a, b), small, large, (a.astype(np.float32), b)):
-        got = number(call(cosine, s, t), "the cosine")
-        name, hint = "the cosine of arrays", "take all entries as one vector, and divide by both norms"
-        if s is small[0]:
-            name, hint = f"{name} with entries near 1e-8", "divide by both norms, without a bound or an added constant"
-        close(got, cosine_by_loops(s, t), name, hint)
+    for s, t in ((a, b), (a[0], b[0]), (a, -2 * a), (1e-3 * a, b), (1e3 * a, b), (a.astype(np.float32), b)):
+        hint = "take all entries as one vector, and divide by both norms"
+        close(number(call(cosine, s, t), "the cosine"), cosine_by_loops(s, t), "the cosine of arrays", hint)
+    one, two = rng.uniform(0.2, 0.4, size=(2, 2, 2))
+    one[0, 0], two[0, 0] = 1.0, -1.0
+    for p, q in itertools.product((1e-8, 1e4), repeat=2):
+        name = f"the cosine of arrays with largest entries of {p:g} and {q:g}"
+        hint = "divide by both norms, without a bound or an added constant"
+        close(number(call(cosine, p * one, q * two), name), cosine_by_loops(one, two), name, hint)
 
 
 def gradient_by_differences(W, b, x, y):
@@ -562,9 +577,9 @@ def small_case(seed, k=5):
     return (*net(seed, SMALL), *batch(k, seed + 1, SMALL))
 
 
-def trained(train, W, b, B, x, y, steps, eta, copies=True):
+def trained(train, W, b, B, x, y, steps, eta):
     """The W and b that a student's function `train` returns, as arrays of the right shapes."""
-    found = pair(call(train, W, b, B, x, y, steps, eta, copies=copies), "W, b and the cosines", 3)
+    found = pair(call(train, W, b, B, x, y, steps, eta), "W, b and the cosines", 3)
     return arrays(found[0], W, "W"), arrays(found[1], b, "b")
 
 
@@ -604,8 +619,21 @@ def train_cosines(train):
     fair(lambda: unless_lost(check, lenient, lambda: train_steps(train)), train, **RIGHT)
 
 
+def unchanged(train, W, b, B, x, y):
+    """Check that the lists W and b that `train` gets, and their arrays, are the same after the call."""
+    given = copy.deepcopy((W, b))
+    call(train, *given, B, x, y, 2, 0.5, copies=False)
+    for name, mine, before in zip(("W", "b"), given, (W, b), strict=True):
+        if len(mine) != len(before):
+            raise mismatch(f"the length of the list {name} that train gets, after the call", len(mine), len(before))
+        for l in range(1, len(before)):
+            if not np.array_equal(mine[l], before[l]):
+                hint = "store the new values in a new list and in new arrays"
+                raise mismatch(f"the {name}[{l}] that train gets, after the call", "other values", "the same", hint)
+
+
 def train_steps(train):
-    """The weights after a few steps with batches of two sizes."""
+    """The weights after a few steps with batches of two sizes. The given weights must stay the same."""
 
     def check():
         for seed, k, steps, eta in ((62, 5, 3, 0.5), (63, 3, 5, 0.2)):
@@ -617,6 +645,7 @@ def train_steps(train):
                 after = f"after {steps} steps"
                 close(new_W[l], W[l], f"W[{l}] {after}", "each step subtracts eta dW, with m the size of the batch")
                 close(new_b[l], b[l], f"b[{l}] {after}", "each step subtracts eta db")
+        unchanged(train, *small_case(64))
 
     fair(check, train, **RIGHT)
 

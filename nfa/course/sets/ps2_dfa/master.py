@@ -205,7 +205,8 @@ check_it("ps2_dfa", globals(), "dfa_top", "dfa_feedback", "dfa_scale", "dfa_m")
 # ## 3. Which B gives the gradient? (3 points, 15 minutes)
 #
 # Suppose that $\tanh$ were the identity. Then for one choice of the matrices B, DFA is equal to backpropagation. Return
-# these matrices. The list has a slot 0, and it may have a slot L. No check reads these two slots.
+# these matrices. The list must have a slot 0, so that `B[l]` belongs to layer l. A slot L is optional. You can put
+# anything into these two slots, for example `None`.
 
 
 # %% transported solution=true
@@ -248,7 +249,8 @@ check_it("ps2_dfa", globals(), "transported_last", "transported_all")
 
 # %% [markdown]
 # **Question.** Now use these matrices B in a network with three layers and **tanh** units in the hidden layers. In
-# which layers is the DFA direction, with m = number of records, equal to the gradient of the mean loss?
+# which layers is the DFA direction, with m = number of records, equal to the gradient of the mean loss? The loss of a
+# record is the cross-entropy, as in problem set 1.
 #
 # - `"a"`: In layers 2 and 3. For layer 1, backpropagation also multiplies by the derivative of tanh at $z^2$.
 # - `"b"`: In all three layers, because B contains the same transposed weights as backpropagation.
@@ -294,7 +296,7 @@ from nfa.rules.bp import bp
 
 
 def gradient(W, b, x, y):
-    """The gradient of the mean loss by every W[l], by backpropagation."""
+    """The gradient of the mean cross-entropy by every W[l], by backpropagation."""
     net = network.mlp([W[1].shape[1], *(len(v) for v in b[1:])], ops.tanh, rng=np.random.default_rng(0))
     net.W, net.b = W, b
     return bp(net, x, y)[0]
@@ -359,7 +361,7 @@ check_it("ps2_dfa", globals(), "decreases_answer")
 # %% [markdown]
 # **Predict** before you train. The network below has three layers of 10, 10 and 3 units, and B is random and never
 # changes. You make 150 steps with the learning rate 0.2. Guess three cosines: in layer 2 at the first step, in layer 2
-# at the last step, and in layer 3 at the last step. Every guess between -1 and 1 gets the point.
+# at the last step, and in layer 3 at the last step. Every guess from -1 to 1 gets the point.
 
 
 # %% guess solution=true
@@ -371,7 +373,7 @@ def guess():
 
 
 # %% guess_made points=1
-# 1 point: three numbers between -1 and 1
+# 1 point: three numbers from -1 to 1
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -388,7 +390,8 @@ check_it("ps2_dfa", globals(), "guess_made")
 # Now train. Each step computes the DFA direction of the whole batch, with m = number of records. For each layer, the
 # step stores the cosine of this direction with the gradient at the same weights. Then the step subtracts $\eta$ times
 # the direction from W and b. The matrices B never change. A later cell compares the first W with the trained W. So
-# store the new values in new arrays, and do not change the W and b that `train` gets.
+# store the new values in new arrays, and do not change the W and b that `train` gets. The function `gradient` needs
+# arrays `W[l]` and `b[l]`, so do not give it lists of numbers.
 
 
 # %% train solution=true
@@ -409,7 +412,7 @@ def train(W, b, B, x, y, steps, eta):
 
 
 # %% train_cosines points=1
-# 1 point: the cosines of the first step
+# 1 point: the cosines of the first step and of later steps
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -417,7 +420,7 @@ checks("ps2_dfa").train_cosines(train)
 ### END HIDDEN TESTS
 
 # %% train_steps points=1
-# 1 point: W and b after a few steps
+# 1 point: W and b after a few steps; the W and b that `train` gets are not changed
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 

@@ -60,6 +60,11 @@ A line ("cell", "old", "new") replaces text in a cell of the reference solution.
 # computed the softmax without subtracting the largest entry
 ("forward", "np.exp(z - z.max(axis=1, keepdims=True))", "np.exp(z)")
 
+# %% bias_not_in_z score=19 fails=["forward_hidden"]
+# stored z without the bias, and added the bias only for h
+("forward", "@ W[l].T + b[l])", "@ W[l].T)")
+("forward", "np.tanh(z[l]) if l < L else softmax(z[l])", "np.tanh(z[l] + b[l]) if l < L else softmax(z[l] + b[l])")
+
 # %% softmax_of_columns score=19 fails=["forward_softmax"]
 # normalized over the records in place of the classes
 ("forward", "z.max(axis=1", "z.max(axis=0")
@@ -181,6 +186,26 @@ pass
 # %% product_of_norms_bounded score=19 fails=["cosine_values"]
 # bounded the product of the norms from below, to avoid a division by 0
 ("cosine", "(np.linalg.norm(a) * np.linalg.norm(b))", "max(np.linalg.norm(a) * np.linalg.norm(b), 1e-12)")
+
+# %% product_of_norms_bounded_lower score=19 fails=["cosine_values"]
+# bounded the product from below by a number that two arrays near 1e-8 still reach
+("cosine", "(np.linalg.norm(a) * np.linalg.norm(b))", "max(np.linalg.norm(a) * np.linalg.norm(b), 1e-15)")
+
+# %% given_biases_changed score=19 fails=["train_steps"]
+# subtracted in place from the biases that train gets
+(
+    "train",
+    "        b = [None] + [b[l] - eta * db[l] for l in range(1, L + 1)]\n",
+    "        for l in range(1, L + 1):\n            b[l] -= eta * db[l]\n",
+)
+
+# %% given_weights_changed score=19 fails=["train_steps"]
+# put the new weights into the list that train gets
+(
+    "train",
+    "        W = [None] + [W[l] - eta * dW[l] for l in range(1, L + 1)]\n",
+    "        for l in range(1, L + 1):\n            W[l] = W[l] - eta * dW[l]\n",
+)
 
 # %% feedback_not_transposed score=17 fails=["dfa_feedback"]
 # multiplied by B[l] in place of its transpose, which raises an error if layers differ in size

@@ -334,11 +334,13 @@ def spreads(renyi_gauss, cases):
     agree(got, want, "renyi_gauss", hint, cases)
 
 
-EDGES = (  # in the last case, the exponent of the integrand is linear
+EDGES = (  # in the last three cases, which are exact in floats, the exponent of the integrand is linear or constant
     (0.0, 1.0, 0.0, math.sqrt(0.75), 4.5),
     (0.5, 2.0, -0.5, 1.0, 2),
     (0.0, 1.5, 3.0, 1.4, 20),
     (0.0, 3.0, 1.0, 1.0, 1.125),
+    (0.0, 3.0, 0.0, 1.0, 1.125),
+    (0.5, 1.5, 0.5, 0.5, 1.125),
 )
 
 
@@ -355,7 +357,7 @@ def gauss_infinite(renyi_gauss):
             name = "the divergence of N({}, {:.3g}^2) from N({}, {:.3g}^2) at alpha = {}".format(*case)
             both = case, (*case[2:4], *case[:2], case[4])
             first, second = both[::-1] if turned else both
-            infinite(call(renyi_gauss, *first), name, "does the integrand go to 0 for large x?")
+            infinite(call(renyi_gauss, *first), name, "does the integrand go to 0 on both sides?")
             finite = gauss(renyi_gauss, second)
             if not least <= finite < math.inf:
                 raise mismatch(f"{name}, with the two distributions exchanged", finite, "a finite number, at least 0")
@@ -393,10 +395,15 @@ def step_values(step_cost):
 
 
 def step_large(step_cost):
-    """Terms that are larger than any float. If `step_values` fails, all numbers pass that are not all equal."""
+    """Factors that are larger than any float. If `step_values` fails, all numbers pass that are not all equal.
+
+    In the second row of cases, no single term dominates the sum, although a factor overflows. The terms with small k,
+    the terms with k near alpha, or both are important.
+    """
 
     def check():
         cases = [(256, 0.01, 0.5), (200, 0.3, 0.3), (100, 0.001, 0.25), (256, 0.001, 3.0), (256, 0.02, 12.0)]
+        cases += [(256, 0.01, 6.0), (200, 0.02, 5.2), (256, 0.1, 6.7), (200, 0.01, 4.6), (256, 0.02, 5.63)]
         hint = "work with the logarithms of the terms, and take the largest term out of the sum"
         agree(*steps(step_cost, cases), "step_cost", hint, cases, rtol=0.05)
 

@@ -119,10 +119,12 @@ check_it("ps3_renyi", globals(), "renyi_values", "renyi_zeros", "renyi_one")
 # the result must be at most 0.01 %. The finite divergences in the checks are between 0.2 and 10.
 #
 # The exponent of the integrand is a quadratic function of $x$. If this function does not decrease towards $-\infty$ on
-# both sides, the divergence is infinite. Then return `math.inf`.
+# both sides, the divergence is infinite. Then return `math.inf`. If the factor of $x^2$ is 0, the function is linear or
+# constant, and the divergence is infinite, too.
 #
 # **Predict**: At $\alpha = 5$, one of $D_\alpha(N(0, 1) \,\|\, N(0, 0.75))$ and $D_\alpha(N(0, 0.75) \,\|\, N(0, 1))$
-# is infinite. Which of these two divergences is it?
+# is infinite. Which of these two divergences is it? In $N(0, 0.75)$, the number 0.75 is a variance, but your function
+# takes standard deviations.
 
 
 # %% renyi_gauss solution=true
@@ -193,7 +195,7 @@ check_it("ps3_renyi", globals(), "gauss_same", "gauss_spread", "gauss_infinite")
 #
 # Why does the exponent have the factor $k(k-1)$? Part 2 gives the answer. Some terms are larger than any float: at
 # $\alpha = 256$, $z = 0.5$ and $q = 0.01$, the last term of the sum has 56,190 digits. But the logarithm of the sum is
-# an ordinary number.
+# an ordinary number. A factor of a term can also be larger than any float if the term itself is small.
 
 
 # %% step_cost solution=true
@@ -238,7 +240,7 @@ check_it("ps3_renyi", globals(), "step_values", "step_large")
 #
 # **Predict** first. Consider Poisson batches with $q = 512 / 60000$ and $z = 128/75$, which is 1.71. What is the
 # epsilon of a run of 1 step, 100 steps and 5,850 steps at $\delta = 10^{-5}$? For comparison: without sampling, the
-# epsilon of one step is 2.98, and the epsilon of 5,850 steps is 2,020. Every guess between 0 and 100,000 gets the
+# epsilon of one step is 2.98, and the epsilon of 5,850 steps is 2,020. Every guess from 0 to 100,000 gets the
 # point. You compare your guess with your result below.
 
 
@@ -251,7 +253,7 @@ def guess():
 
 
 # %% guess_made points=1
-# 1 point: three numbers between 0 and 100,000
+# 1 point: three numbers from 0 to 100,000
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -311,7 +313,8 @@ def run_epsilon(costs, orders, steps, delta):
     """The smallest epsilon of a run of equal steps by Mironov's conversion.
 
     costs and orders are arrays of the same size, and the orders increase. costs[i] is the cost of a step at orders[i].
-    Return three things: epsilon, the order that gives it, and whether this order is the first or the last order.
+    Return three things: epsilon, the order that gives it, and whether this order is the first or the last order. If
+    several orders give the smallest epsilon, return any of these orders.
     """
     ### BEGIN SOLUTION
     candidates = [mironov(steps * cost, alpha, delta) for cost, alpha in zip(costs, orders, strict=True)]
@@ -452,7 +455,9 @@ check_it("ps3_renyi", globals(), "misprint_found")
 # - \frac{\log \delta + \log \alpha}{\alpha - 1}\Big\}$$
 #
 # Run the next two cells, and then change `sigma` to 0.05 in the second cell. The third value that `run_epsilon` returns
-# is `True` or `False`. What does it mean now? What is the epsilon with `orders = list(range(2, 101))`?
+# is `True` or `False`. What does it mean now? Then also use `orders = list(range(2, 101))`. For the batches of the
+# captions, the epsilon stays 0.7549, and only the third value changes. So the order 32 was already the best order. What
+# happens to the epsilon of the Poisson batches?
 
 
 # %% newer_conversion
@@ -582,9 +587,9 @@ print(f"the best moment {best:.4f}, the whole distribution {whole:.4f}: {best / 
 # shuffled data into batches. It is common to compute the epsilon as if these batches were Poisson batches. For example,
 # the paper of [dpulr2024:L249] does so, and reports it. The following run is the smallest example.
 #
-# A run has two steps. Each step publishes a yes or no to the question whether its batch contains a 1. As in part 1,
-# this answer is true with probability 3/4 and false with probability 1/4, independently at each step. All other records
-# are 0, and my record is 0 or 1.
+# A run has two steps. Each step publishes an answer, yes or no, to the question whether its batch contains a 1. As in
+# part 1, this answer is random: it is truthful with probability 3/4, and it is the opposite of the truth with
+# probability 1/4, independently at each step. All other records are 0, and my record is 0 or 1.
 #
 # - `"poisson"`: my record is in the batch of each step with probability 1/2, independently
 # - `"shuffled"`: my record is in exactly one of the two batches, and each of the two batches has probability 1/2

@@ -234,6 +234,31 @@ def renyi_gauss(mean_p, std_p, mean_q, std_q, alpha):
     "    if spread < 0:\n        return math.inf\n    spread = max(spread, 1e-300)\n",
 )
 
+# %% constant_is_nan score=19 fails=["gauss_infinite"]
+# tested for a negative number only, so that a constant function gives 0/0
+(
+    "renyi_gauss",
+    "    if spread <= 0:\n        return math.inf\n",
+    "    if spread < 0:\n        return math.inf\n    spread = np.float64(spread)\n",
+)
+("renyi_gauss", "math.log(spread)", "np.log(spread)")
+
+# %% last_term_alone score=19 fails=["step_large"]
+# used only the last term of the binomial sum if a factor overflows
+(
+    "step_cost",
+    "    top = max(logs)\n",
+    "    if alpha * (alpha - 1) / (2 * z**2) > 709:\n        return logs[-1] / (alpha - 1)\n    top = max(logs)\n",
+)
+
+# %% largest_term_alone score=19 fails=["step_large"]
+# used only the largest term of the binomial sum if a factor overflows
+(
+    "step_cost",
+    "    top = max(logs)\n",
+    "    top = max(logs)\n    if alpha * (alpha - 1) / (2 * z**2) > 709:\n        return top / (alpha - 1)\n",
+)
+
 # %% delta_of_the_captions score=19 fails=["run_value"]
 # used the delta of the captions in place of the argument delta
 ("run_epsilon", "mironov(steps * cost, alpha, delta)", "mironov(steps * cost, alpha, DELTA)")
