@@ -164,12 +164,15 @@ def factors_values(clip_factors):
 
 
 def factors_zero(clip_factors):
-    """A zero among other norms. If `factors_values` fails, the factor of the zero must be the limit for small norms."""
+    """A zero among other norms. If `factors_values` fails, the factor of the zero must be the limit for small norms.
 
-    def factor(norm, C=1.0):
+    The factors of the other norms must be the student's own factors without a zero.
+    """
+
+    def factor(norm, C=1.0, at=1):
         found = call(clip_factors, np.array([2.0, norm, 0.5]), C)
         try:
-            return float(found[1])
+            return float(found[at])
         except (TypeError, ValueError, IndexError, KeyError):
             raise misfit("the result of clip_factors", found, "a number for each norm, also for 0") from None
 
@@ -185,6 +188,10 @@ def factors_zero(clip_factors):
     unless_lost(check, limit, lambda: factors_values(clip_factors))
     if all(factor(norm) == factor(norm, C=4.0) for norm in (2.0, 8.0)):
         raise mismatch("the factors with C = 1 and with C = 4", "equal numbers", "different numbers")
+    for at, other in ((0, 2.0), (2, 0.5)):
+        alone, beside = (factor(norm, at=at) for norm in (1.0, 0.0))
+        name = f"the factor for the norm {other:g} with C = 1, if another norm in the array is 0"
+        close(beside, alone, name, "a zero changes no factor of another norm")
 
 
 EARLIER = {
@@ -298,10 +305,23 @@ def clipped_m(clipped_mean):
             told = f"{name} with clipped records and m = 0.1, compared with m = 10"
             close(mine, 100 * other, told, "clip each record's gradient only, and not the mean")
 
+    def a_zero_beside_clipped_records():
+        dz, h = one_case()
+        C = float(np.median(joint_by_loops(dz, h)))
+        rest = [0, 1, 3, 4, 5]
+        fewer = [None, *(d[rest] for d in dz[1:])], [a[rest] for a in h]
+        with_zero, without_zero = (dict(every(both(*batch, C, 6))) for batch in ((dz, h), fewer))
+        for name in with_zero:
+            mine, other = numbers(with_zero[name], name), numbers(without_zero[name], name)
+            if mine.shape == other.shape:  # another cell tests the shapes
+                told = f"{name} with clipped records and an additional record with a zero gradient"
+                close(mine, other, told, "a record with a zero gradient adds nothing, and changes no other record")
+
     def check():
         unless_lost(right, lenient, lambda: clipped_values(clipped_mean))
         if passes(right) and passes(clipped_values, clipped_mean):
             only_records_are_clipped()
+        a_zero_beside_clipped_records()
         empty = [(name, mine) for name, mine in every(both(*case(33, 0), 1.0, 5)) if np.size(mine) and mine is not None]
         if not empty:
             raise mismatch("dW and db of an empty batch", "no numbers", "numbers in the shapes of W and b")
@@ -461,10 +481,21 @@ def without(noise):
 
 
 def step_noise(private_step):
-    """The difference from the result without noise, compared with an added record of norm C."""
+    """The difference from the result without noise, compared with an added record of norm C.
+
+    Some batches have clipped records, and some have none.
+    """
 
     def check():
-        for seed, k, C, m, z in ((40, 6, 0.8, 9, 1.5), (41, 0, 2.5, 4, 0.7), (42, 3, 2.0, 3, 2.0)):
+        # in the last two cases no record is clipped, and m is smaller than the number of records
+        cases = (
+            (40, 6, 0.8, 9, 1.5),
+            (41, 0, 2.5, 4, 0.7),
+            (42, 3, 2.0, 3, 2.0),
+            (45, 5, 2e3, 2, 0.9),
+            (46, 1, 1e3, 0.5, 1.2),
+        )
+        for seed, k, C, m, z in cases:
             dz, h = case(seed, k)
             noise = draws(dz, h, seed + 5)
             noisy = release(call(private_step, dz, h, C, m, z, noise), dz, h)
@@ -472,7 +503,7 @@ def step_noise(private_step):
             std = z * moved_by_one([None, C], m, "add-remove")
             for (name, a), (_, b), (_, draw) in zip(every(noisy), every(quiet), every(noise), strict=True):
                 place = f"the noise on {name} (k = {k}, C = {C:g}, m = {m}, z = {z:g})"
-                hint = "add the noise once to the result; its std is z times the largest change by one added record"
+                hint = "add the noise once to the result; its std is z times the largest change by any added record"
                 close(a - b, std * draw, place, hint, rtol=1e-3)
 
     fair(check, private_step, **LATER)

@@ -105,9 +105,9 @@ assert [np.shape(g) for g in gradients(dz[1], h[0])] == [(6, 5, 4), (6, 5)]
 # The fully connected network of the paper has 136,074 parameters. So the gradients of 256 records are 35 million
 # numbers, but we need only their 256 norms. The first displayed formula of Section 4.2 shows how to avoid the
 # gradients. Compute the norms for all layers **without storing the gradient of any record**, not even one at a time. A
-# check measures the memory. You may store a few numbers for each entry of `dz` and `h`, but not one number for each
-# weight of a layer. The checks of part 1 use batches with at least one record, so for k = 0 any shape of `norms` and
-# `joint_norms` is right.
+# check measures the memory. You may store a few numbers for each entry of `dz` and `h`, and a k x k matrix. But do not
+# store one number for each weight of a layer. The checks of part 1 use batches with at least one record, so for k = 0
+# any shape of `norms` and `joint_norms` is right.
 
 
 # %% norms solution=true
@@ -182,7 +182,7 @@ check_it("ps4_clipping", globals(), "joint_values")
 #
 # So clipping multiplies the gradient by a factor. Return this factor for each of several norms. For a gradient of zero,
 # the printed formula is 0/0. Such gradients occur, for example if the prediction is exact. There is nothing to clip, so
-# the factor is 1.
+# the factor is 1. A zero does not change the factors of the other norms.
 
 
 # %% clip_factors solution=true
@@ -298,8 +298,9 @@ def mean_then_clip(g, C, m):
 # `clip_then_mean` is at most C/m, and the noise is chosen for this distance.
 #
 # Construct neighbours for which the distance of the two results of `mean_then_clip` is larger than C/m. Make this
-# distance **as large as possible**, up to one percent. You choose the gradients and their number. Here m is a whole
-# number of at least 2, and it does not have to be the number of records.
+# distance **as large as possible**: at least 99 % of the largest distance that any neighbours have. You choose the
+# gradients and their number. The additional record can be in any row. Here m is a whole number of at least 2, and it
+# does not have to be the number of records.
 
 
 # %% neighbours solution=true
@@ -336,7 +337,8 @@ from nfa.course.practice import check_it
 check_it("ps4_clipping", globals(), "neighbours_break", "neighbours_worst")
 
 # %% [markdown]
-# If you clip the mean, by which factor must the noise be larger? Does a larger batch help?
+# Two questions to think about, without points and without a cell: if you clip the mean, by which factor must the noise
+# be larger than with `clip_then_mean`? Does a larger batch help?
 #
 # ## 4. Sensitivity and noise (5 points, 25 minutes)
 #
@@ -384,9 +386,10 @@ check_it("ps4_clipping", globals(), "sensitivity_layers", "sensitivity_adjacency
 # %% [markdown]
 # The private step of DP-SGD adds Gaussian noise to every coordinate of `clipped_mean`, which clips all layers as one
 # vector to one number C. The standard deviation of the noise is z times the sensitivity of `clipped_mean` under
-# **add-remove**. In problem set 3, epsilon depended on the noise only through this noise multiplier z. The argument
-# `noise` is a pair `(N_W, N_b)` of lists like dW and db. Their entries are independent random values with variance 1.
-# They are an argument so that the checks can test the noise.
+# **add-remove**. The sensitivity is one number for all batches. In problem set 3, epsilon depended on the noise only
+# through this noise multiplier z. It is not the vector $z^l$ of a layer. The argument `noise` is a pair `(N_W, N_b)` of
+# lists like dW and db. In training, their entries are independent random values with mean 0 and variance 1. The noise
+# is an argument so that the checks can test it. For example, a check sets all its entries to 0.
 
 
 # %% private_step solution=true
@@ -472,8 +475,8 @@ check_it("ps4_clipping", globals(), "divisor_answer")
 # %% [markdown]
 # ## 5. Clipping changes the result (2 points, 15 minutes)
 #
-# Section 2 says about clipping that "this bias already causes a degradation in model accuracy (even without noise
-# addition)". The paper has no experiment with clips and without noise, so this claim is unproven
+# Section 2 of the paper says about clipping that "this bias already causes a degradation in model accuracy (even
+# without noise addition)". The paper has no experiment with clips and without noise, so this claim is unproven
 # [lee2020:claim-clip-bias]. But a small computation shows that clipping causes a bias. The smallest example has one
 # parameter $\theta$, records $x_i$ that are numbers, and the loss $\frac12 (\theta - x_i)^2$.
 #

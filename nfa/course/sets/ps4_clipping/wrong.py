@@ -40,6 +40,15 @@ def norms(dz, h):
 # divided by the norm as printed, which is 0/0 for a gradient of zero
 ("clip_factors", "C / np.maximum(gradient_norms, C)", "np.minimum(C, gradient_norms) / gradient_norms")
 
+# %% all_or_none score=19 fails=["factors_zero"]
+# gave every gradient the factor 1 if one of the norms is 0
+(
+    "clip_factors",
+    "return C / np.maximum(gradient_norms, C)",
+    "if not np.all(gradient_norms):\n        return np.ones(len(gradient_norms))\n"
+    "    return C / np.maximum(gradient_norms, C)",
+)
+
 # %% scales_up score=19 fails=["factors_values"]
 # scaled every gradient to the norm C, also small gradients
 (
@@ -124,6 +133,14 @@ def neighbours(C, m):
 # %% noise_without_C score=19 fails=["step_noise"]
 # left C out of the noise
 ("private_step", 'sensitivity([None, C], m, "add-remove")', "1 / m")
+
+# %% noise_of_this_batch score=19 fails=["step_noise"]
+# took the largest clipped norm in the batch for the sensitivity, which is smaller than C / m if no record is clipped
+(
+    "private_step",
+    'sensitivity([None, C], m, "add-remove")',
+    "max(np.minimum(joint_norms(dz, h), C), default=C) / m",
+)
 
 # %% noise_per_record score=19 fails=["step_noise"]
 # added the noise once for every record
@@ -349,3 +366,11 @@ def clipped_mean(dz, h, C, m):
     "    return [None, *(small * a for a in dW[1:])], [None, *(small * a for a in db[1:])]",
     "clipped_m",
 )
+(
+    "clipped_mean",
+    "clip_factors(joint_norms(dz, h), C)[:, None] / m",
+    "np.full((len(dz[1]), 1), 1 / m)\n    if np.all(joint_norms(dz, h)):\n"
+    "        share = clip_factors(joint_norms(dz, h), C)[:, None] / m",
+    "clipped_m",
+)
+("private_step", 'sensitivity([None, C], m, "add-remove")', "C / max(m, len(dz[1]))", "step_noise")

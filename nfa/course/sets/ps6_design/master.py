@@ -84,8 +84,8 @@ def signals(W, b, B, x, y):
 # themselves would need gigabytes. So compute the norms **without forming any record's direction**, not even one at a
 # time. What is the norm of an outer product, in terms of its two vectors? What do the biases add?
 #
-# A check measures the memory. A few numbers for each entry of `dz` and `h` are fine. One number for each weight of a
-# layer is too much. The checks of part 1 use batches with at least one record.
+# A check measures the memory. A few numbers for each entry of `dz` and `h` are fine, and so is a k x k matrix. One
+# number for each weight of a layer is too much. The checks of part 1 use batches with at least one record.
 
 
 # %% norms solution=true
@@ -133,8 +133,9 @@ check_it("ps6_design", globals(), "norms_values", "norms_memory")
 #
 # A guarantee covers *every* record. A record can have a direction of zero, which needs no clip. The forward pass of
 # another record can overflow. Then some or all entries of its `dz` or `h` are infinite, `nan`, or so large (for example
-# $10^{200}$) that the norm overflows. Such a record must not change what the other records add. The record itself may
-# add nothing, or a finite vector with a norm of at most C. A batch can also contain only such records.
+# $10^{200}$) that the norm overflows. The entries of `h[L]` can be bad, too, although no direction contains them. Such
+# a record must not change what the other records add. The record itself may add nothing, or a finite vector with a norm
+# of at most C. A batch can also contain only such records.
 
 
 # %% joint_sum solution=true
@@ -270,7 +271,8 @@ check_it("ps6_design", globals(), "label_only_answer")
 # 1. What a record adds is computed from this record, from public values, and from randomness that depends on no
 #    record.
 # 2. The records are drawn independently of each other.
-# 3. The norm in the clip is at least the norm of everything that the record adds: all layers, weights and biases.
+# 3. The norm in the clip is at least the norm of the record's direction before the clip: all layers, weights and
+#    biases.
 # 4. The spectral norm of every matrix $B^l$ is at most 1, so no product with B has a larger norm.
 # 5. The derivative of the activation is bounded.
 # 6. Nothing that happens to a clipped vector before the sum increases its norm.
@@ -301,10 +303,11 @@ check_it("ps6_design", globals(), "premises_needed")
 
 # %% [markdown]
 # **No smaller bound holds.** Suppose that somebody gives you a network as in `signals`, with at least one hidden layer
-# of ReLU units and a softmax on top. Some inputs make the last hidden layer of this network as large as you like. This
-# person also chooses *any* matrices B, even zero or enormous matrices, and any C, for example $10^5$. Construct a
-# record with a clipped direction of norm C. If this record joins any batch, S moves by exactly C. The x of this record
-# may be any vector of finite numbers.
+# of ReLU units and a softmax on top. For every number, there is an input x for which the norm of the output of the last
+# hidden layer is larger than this number. Your function must find such an x. The person also chooses *any* matrices B,
+# even zero or enormous matrices, and any C, for example $10^5$. Construct a record with a clipped direction of norm C.
+# If a batch gets this record as an additional record, S moves by exactly C, for every batch. The x of this record may
+# be any vector of finite numbers.
 
 
 # %% attain solution=true
@@ -730,14 +733,14 @@ def spent(z, q, steps, delta):
 
 # %% [markdown]
 # Find the smallest noise multiplier for a target: a z with `spent(z, q, steps, delta)` **at most** the target. Your z
-# may be at most 0.1 % larger than the smallest such z. A larger z never has a larger epsilon. A call of `spent` takes
-# some milliseconds. For small z, the function warns that orders below 2 could prove a smaller epsilon. You can ignore
-# this warning.
+# may be at most 0.1 % larger than the smallest such z. In all checks, the smallest such z is between 0.3 and 30, so you
+# can search in this interval. A larger z never has a larger epsilon. A call of `spent` takes some milliseconds. For
+# small z, the function warns that orders below 2 could prove a smaller epsilon. You can ignore this warning.
 
 
 # %% least_noise solution=true
 def least_noise(target, q, steps, delta):
-    """The smallest noise multiplier z, up to 0.1 %, with an epsilon of at most the target; z is between 0.3 and 30."""
+    """The smallest noise multiplier z, up to 0.1 %, with an epsilon of at most the target."""
     ### BEGIN SOLUTION
     low, high = 0.3, 30.0
     while high > 1.0005 * low:

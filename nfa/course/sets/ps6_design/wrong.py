@@ -242,6 +242,23 @@ def least_noise(target, q, steps, delta):
 )
 
 
+# %% label_of_a_small_input score=19 fails=["attains_C"]
+# took the least likely label of a small input, and kept this label for a large input
+# %% attain
+def attain(W, b, B, C):
+    classes = len(b[-1])
+    every = np.random.default_rng(0).normal(size=(200, W[1].shape[1]))
+    label = None
+    for k in range(40):
+        x = every * 2.0**k
+        h = signals(W, b, B, x, np.eye(classes)[[0] * len(x)])[1]
+        i = int(np.linalg.norm(h[-2], axis=1).argmax())
+        if label is None:
+            label = int(h[-1][i].argmin())
+        if np.linalg.norm(h[-2][i]) > 10 * C:
+            return x[i], label
+
+
 # %% infinite_loop score=19 fails=["attains_C"]
 # doubles an input until its direction is large enough, for a label with an error that goes to 0
 # %% attain

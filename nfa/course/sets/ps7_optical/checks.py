@@ -83,6 +83,18 @@ def in_phase(R, n_anchor, e):
     return found
 
 
+SHIFT = 3.0  # added to every reading of a camera; the picture of the anchor alone stays exact
+
+
+def shifted(see):
+    """The same device with a camera that adds `SHIFT` to every reading."""
+    return lambda x, anchor: see(x, anchor) + SHIFT
+
+
+SHIFTED = f"if the camera adds {SHIFT:g} to every reading"
+NOT_AGAIN = "is I_a used, and the anchor alone not measured again?"
+
+
 def case(seed, light=1.0):
     """A device: its medium, its function `see`, and the picture of the anchor."""
     R = light * medium(seed)
@@ -153,15 +165,18 @@ def overexposed_share(overexposed):
 # --- 2. the anchor
 
 
-def projected(linear, seed, x=PATTERNS, light=1.0):
+def projected(linear, seed, x=PATTERNS, light=1.0, of_device=lambda see: see):
     """The student's projections of these patterns, the right projections, and the picture of the anchor."""
     R, see, I_a = case(seed, light)
-    got = array(call(linear, see, x, I_a), (len(x), N_OUT), "the projection")
+    got = array(call(linear, of_device(see), x, I_a), (len(x), N_OUT), "the projection")
     return got, in_phase(R, N_ANCHOR, x), I_a
 
 
 def linear_in_x(linear):
-    """For each pixel, the projections of all patterns are right up to one factor."""
+    """For each pixel, the projections of all patterns are right up to one factor.
+
+    If a camera adds a number to every reading, the projections stay the same, unless the anchor is measured again.
+    """
     got, want, _ = projected(linear, 25)
     if not got.any():
         raise mismatch("the projections of all patterns", "0 everywhere", "other numbers")
@@ -174,6 +189,7 @@ def linear_in_x(linear):
     for j in range(N_OUT):
         hint = "it is the part of the data's field that is in phase with the anchor's field"
         same_line(got[:, j], want[:, j], f"the projections of several patterns at pixel {j}", hint)
+    close(projected(linear, 25, of_device=shifted)[0], got, f"the projection {SHIFTED}", NOT_AGAIN)
 
 
 def lit_weight(linear, seed):
@@ -338,8 +354,9 @@ def ternarised(ternarise, e, t):
 
 def ternarise_values(ternarise):
     """The ternary values of entries away from the threshold."""
-    e = seeded(40).permutation(np.linspace(-1, 1, 24)).reshape(6, 4)
-    for t in (0.15, 0.5, 0.9):
+    unit = seeded(40).permutation(np.linspace(-1, 1, 24)).reshape(6, 4)
+    for largest, t in ((1, 0.15), (1, 0.5), (1, 0.9), (4, 1.5), (20, 7.0), (1e-6, 5e-7)):
+        e = largest * unit
         got = ternarised(ternarise, e, t)
         if not np.isin(got, (-1, 0, 1)).all():
             found = got[~np.isin(got, (-1, 0, 1))][0]
@@ -348,7 +365,7 @@ def ternarise_values(ternarise):
         for which, name in ((want > 0, "above t"), (want < 0, "below -t"), (want == 0, "between -t and t")):
             if (got != want)[which].any():
                 first = which & (got != want)
-                told = f"the ternary entry of {e[first][0]:.3f} with t = {t}"
+                told = f"the ternary entry of {e[first][0]:.3g} with t = {t:g}"
                 raise mismatch(told, got[first][0], want[first][0], f"the entry is {name}")
 
 
@@ -411,6 +428,12 @@ def project_values(project):
             # relative to the largest projection, or to 1e-12 if all projections are 0
             rtol = 1e-4 if e.any() else 1e6
             close(got, in_phase(R, N_ANCHOR, e), f"the projection of {of}", hint, rtol)
+        _, see, I_a = case(47)
+        plain, other = (
+            array(call(project, device, TERNARY, I_a), TERNARY.shape[:1] + (N_OUT,), "the projection of ternary errors")
+            for device in (see, shifted(see))
+        )
+        close(other, plain, f"the projection of ternary errors {SHIFTED}", NOT_AGAIN)
 
     fair(check, project, linear=right_linear)
 

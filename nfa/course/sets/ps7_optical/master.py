@@ -195,8 +195,9 @@ check_it("ps7_optical", globals(), "overexposed_share")
 #
 # You get a device. `see(x, anchor)` is the reading of its camera, `(k, n_out)`. The rows of x are k patterns, and the
 # anchor is lit (`anchor=True`) or dark (`anchor=False`). The device returns no fields, and it refuses an x with entries
-# other than 0 and 1. The picture of the anchor alone is `I_a`, `(n_out,)`. It was recorded once, and it is exact. Use
-# this `I_a`, and do not measure the anchor again.
+# other than 0 and 1. The picture of the anchor alone is `I_a`, `(n_out,)`. It was recorded once, and it is exact. The
+# readings of the camera can have errors. For example, a camera can add the same number to every reading. So use this
+# `I_a`, and do not measure the anchor again.
 
 
 # %% device
@@ -228,7 +229,7 @@ def linear(see, x, I_a):
 
 
 # %% linear_in_x points=1
-# 1 point: for each pixel, the projections of all patterns are right up to one factor
+# 1 point: the projections of each pixel are right up to one factor, also if the camera adds a number to its readings
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -322,9 +323,9 @@ print("entries of B: mean", B.mean().round(3), "variance", B.var().round(3))
 # %% [markdown]
 # ## 3. An error has signs (4 points, 18 minutes)
 #
-# An error e has positive and negative entries of any size. The paper makes it ternary with a threshold $t \ge 0$
-# ([ohana2021:exp-ternary]). Entries larger than $t$ become 1, and entries smaller than $-t$ become $-1$. All other
-# entries become 0, also the entries that are exactly $t$ or $-t$.
+# An error e has positive and negative entries of any size. The paper makes it ternary with a threshold $t \ge 0$, which
+# can be larger than 1 ([ohana2021:exp-ternary]). Entries larger than $t$ become 1, and entries smaller than $-t$ become
+# $-1$. All other entries become 0, also the entries that are exactly $t$ or $-t$.
 
 
 # %% ternarise solution=true
@@ -564,12 +565,14 @@ def scale(p, s):
 
 # %% [markdown]
 # Now compute the update of a hidden layer with `n_out` units. The input of this layer is `h`, `(k, n_h)`, and `dphi`,
-# `(k, n_out)`, are the derivatives $\phi'(z)$. The update is Equation 8 ([ohana2021:eq8]) without noise, and without
-# offset and clip of h. The training loop subtracts dW, so we leave out the minus sign of the paper:
+# `(k, n_out)`, are the derivatives $\phi'(z)$. The update is Equation 8 ([ohana2021:eq8]) without three of its parts:
+# without the noise, and without the two operations `offset` and `clip`, which the paper applies to h. The training loop
+# subtracts dW, so we leave out the minus sign of the paper:
 #
 # $$dW = \frac1m \sum_i \big(\mathrm{scale}_s(B\, t(e_i)) \odot \phi'(z_i)\big)\, h_i^\top$$
 #
-# The number m is given, and it can differ from the number of records. The error e is real, so ternarise it first.
+# The argument `m` is the number that divides the sum. It can differ from the number k of records in the batch. The
+# error e is real, so ternarise it first.
 
 
 # %% step solution=true

@@ -87,6 +87,10 @@ A line ("cell", "old", "new") replaces text in a cell of the reference solution.
 # subtracted the picture of x twice
 ("linear", "- see(x, anchor=False)", "- 2 * see(x, anchor=False)")
 
+# %% measures_the_anchor_again score=19 fails=["linear_in_x"]
+# measured the anchor again in place of the exact picture
+("linear", "    crossed =", "    I_a = see(np.zeros_like(x), anchor=True)\n    crossed =")
+
 # %% divides_by_intensity score=19 fails=["linear_pixels"]
 # divided by the anchor's intensity in place of its field
 ("linear", "np.sqrt(I_a)", "I_a")
@@ -127,6 +131,14 @@ A line ("cell", "old", "new") replaces text in a cell of the reference solution.
 # took >= t for > t
 ("ternarise", "e > t", "e >= t")
 ("ternarise", "e < -t", "e <= -t")
+
+# %% overwrites_in_sequence score=19 fails=["ternarise_values"]
+# wrote 1 and -1 first, and then replaced all entries of this result between -t and t by 0
+(
+    "ternarise",
+    "return (e > t) * 1.0 - (e < -t) * 1.0",
+    "e = np.where(e > t, 1.0, np.where(e < -t, -1.0, e))\n    return np.where((-t <= e) & (e <= t), 0.0, e)",
+)
 
 # %% adds_both score=19 fails=["project_values"]
 # added the two projections
@@ -253,6 +265,10 @@ print("all checks passed")
 # %% phase_from_the_data score=19 fails=["matrix_rows"]
 # rotated every pixel by the phase of its first mirror, and not of its anchor
 ("matrix", "np.angle(anchor)", "np.angle(R[:, 0])")
+
+# %% projects_with_the_measured_anchor score=19 fails=["project_values"]
+# measured the anchor again for the projection of an error
+("project", "    plus, minus =", "    I_a = see(np.zeros((1, e.shape[1])), anchor=True)[0]\n    plus, minus =")
 
 # %% dark_counts_as_minus score=19 fails=["project_values"]
 # showed all entries that are not 1 in the second pattern, also the zeros
