@@ -36,7 +36,7 @@
 # | `z[l]`, `h[l]` | `(k, n_l)` | before and after the activation; `h[0]` is x, and layer l reads `h[l-1]` |
 # | `dz[l]` | `(k, n_l)` | the signal for layer l; record i's direction for `W[l]` is `np.outer(dz[l][i], h[l-1][i])` |
 # | `C`, `m` | numbers > 0 | the norm that directions are clipped to, and the public number that we divide sums by |
-# | `z` (a number) | | the noise multiplier: standard deviation of the noise / sensitivity |
+# | `z` (a number) | | the noise multiplier: standard deviation of the noise / sensitivity; this z is not the list |
 # | `q` | 0 < q ≤ 1 | the probability that a record is in a batch |
 # | `N` | | the public number of records, declared before anybody reads the data |
 #
@@ -137,8 +137,10 @@ check_it("ps10_capstone", globals(), "guess_made")
 # record is added or removed. How far can this mean move at most?
 #
 # Also name the statement of nfa's ledger that describes your rule. This statement is one of `"lee2020:dp-bp"`,
-# `"lee2020:sens-total"`, `"ours:joint-clip"` and `"ours:hybrid-sensitivity"`. For each of the two rules, exactly one of
-# the four describes the signal and the clip of the whole direction. You can read these statements with `nfa eq`.
+# `"lee2020:sens-total"`, `"ours:joint-clip"` and `"ours:hybrid-sensitivity"`. A statement describes your rule if it is
+# about the same $\delta z^l$ and the same clip. This clip scales down the whole direction of a record, and not its
+# parts. Exactly one of the four statements describes `"dp-sgd"`, and exactly one describes `"dp-dfa"`. You can read
+# these statements with `nfa eq`.
 
 
 # %% claim solution=true
@@ -264,7 +266,8 @@ check_it("ps10_capstone", globals(), "sum_values")
 
 # %% [markdown]
 # Draw a batch with Poisson sampling. Every record is in the batch with probability q, independently of all others. So
-# for q = 1, every batch has all n records.
+# for q = 1, every batch has all n records. If q n is small, many batches are empty. An empty batch stays empty, because
+# a record that you add to it would be drawn with a probability above q.
 
 
 # %% draw solution=true
@@ -333,6 +336,8 @@ check_it("ps10_capstone", globals(), "step_signal", "step_noise")
 # Find a noise multiplier z for which the epsilon of the run is at most the target. The adjacency is add-remove, the
 # batches are Poisson batches, and the noise is Gaussian. Your z may be at most 20 % larger than the smallest z that the
 # accountant `spent` below accepts. You can use `spent`, your own accountant from problem set 3, or a better accountant.
+# `spent` can print the warning `OrderAtGridEnd`. The warning says that other orders may give a smaller epsilon. You can
+# ignore it, because the printed epsilon is still a valid bound.
 
 # %% accountant
 ORDERS = np.arange(2, 65)
@@ -432,6 +437,9 @@ check_it("ps10_capstone", globals(), "train_steps", "train_fresh")
 # Two neighbours must have the same settings. Every number that you choose may depend on the public N. But it must not
 # depend on the number of rows of x, because this number shows whether a record was added [ours:public-number]. Use q N
 # as the expected size of a batch.
+#
+# The random values of W and B at the start are published. The noise must not repeat these values. So give the generator
+# that you pass to `train` another seed than the seed in `network`, which is `[seed, 2026]`.
 
 
 # %% private_model solution=true
@@ -506,14 +514,18 @@ check_it("ps10_capstone", globals(), "tuned_answer")
 # ## 5. Audit your step (3 points, 20 minutes)
 #
 # An audit computes a lower bound on epsilon from experiments. In world 1, a batch has one record, which you choose. In
-# world 0, the batch is empty. Run the step many times in each world, count how often some event happens, and pass the
-# counts to `epsilon_lower_bound`. The bound exceeds the true epsilon with a probability of at most 1 - confidence.
+# world 0, the batch is empty. Run the step many times in each world, and count how often some event happens. Let `k_0`
+# be the count in world 0, and `k_1` the count in world 1. The audit then returns
+# `epsilon_lower_bound((k_0, k_1), trials, delta=delta, confidence=confidence)`. If the event is fixed before you count,
+# this bound exceeds the true epsilon with a probability of at most 1 - confidence.
 #
 # - Choose `dz` and `h` yourself, with any number of layers and units. If the norm of the record's direction is much
 #   larger than C, your audit also finds steps without a clip.
-# - Fix the event **before** you count. You can choose the event with additional runs. For example, the event can be
-#   that a coordinate exceeds a threshold halfway between the means of the two worlds. You need such an event to find a
-#   step that draws its noise once and uses this noise in every run.
+# - Fix the event **before** you count. Choose the event with additional runs of the step, which you do not count. For
+#   example, the event can be that a coordinate exceeds a threshold, and the threshold is halfway between the means of
+#   the additional runs in the two worlds. The event must not depend on the counted runs.
+# - Some wrong steps draw their noise once, and use this noise in every run. A threshold that is chosen without
+#   additional runs can miss such a step.
 # - Count exactly `trials` runs in each world.
 #
 # If your audit finds more than the accountant claims, then the step or the account is wrong.
@@ -601,7 +613,8 @@ check_it("ps10_capstone", globals(), "audited_answer")
 #
 # $$\bar a \pm t_{0.975, \, k-1} \, \frac{s}{\sqrt k}, \qquad s^2 = \frac{1}{k-1} \sum_i (a_i - \bar a)^2$$
 #
-# `scipy.stats.t.ppf` computes the quantile t of Student's distribution.
+# `scipy.stats.t.ppf` computes the quantile t of Student's distribution. An interval can end above 1 or begin below 0.
+# Do not cut such an interval.
 
 # %% students_law
 from scipy import stats
@@ -636,7 +649,8 @@ check_it("ps10_capstone", globals(), "curve_values")
 
 # %% [markdown]
 # The next cell draws the curve next to your guess. Do the intervals of $\epsilon = 3$ and 8 overlap? Does the noise
-# limit the accuracy at $\epsilon = 8$, or do the number of steps and the clip?
+# limit the accuracy at $\epsilon = 8$, or do the number of steps and the clip? The cell trains nine models, which can
+# take up to 40 seconds.
 
 # %%
 import matplotlib.pyplot as plt

@@ -326,3 +326,63 @@ def curve(accuracy_of, epsilons, seeds):
 # %% centred
 def centred():
     return ["B", "When my image joins, the mean moves, and then every other record has another direction as well."]
+
+
+# %% no_hidden_layer score=20
+# a network of one layer, which has no matrix B, and batches with a size that is drawn first
+"""Softmax regression with DP-SGD; one flat vector of noise in float32."""
+
+
+# %% claim
+def claim(C, m):
+    return ["dp-sgd", "lee2020:dp-bp", C / m]
+
+
+# %% signals
+def signals(W, b, B, x, y):
+    z, h = forward(W, b, x)
+    L = len(W) - 1
+    dz = [None] * L + [h[L] - y]
+    for l in range(L - 1, 0, -1):
+        dz[l] = (dz[l + 1] @ W[l + 1]) / np.cosh(z[l]) ** 2
+    return dz, h
+
+
+# %% draw
+def draw(n, q, rng):
+    batch = np.zeros(n, dtype=bool)
+    batch[rng.permutation(n)[: rng.binomial(n, q)]] = True
+    return batch
+
+
+# %% private_step
+def private_step(dz, h, C, m, z, rng):
+    dW, db = clipped_sum(dz, h, C)
+    whole = np.concatenate([np.ravel(a) for a in dW[1:] + db[1:]])
+    whole = ((whole + C * z * rng.standard_normal(len(whole))) / m).astype(np.float32)
+    pieces = np.split(whole, np.cumsum([a.size for a in dW[1:] + db[1:]])[:-1])
+    pieces = [piece.reshape(a.shape) for piece, a in zip(pieces, dW[1:] + db[1:])]
+    return [None] + pieces[: len(dW) - 1], [None] + pieces[len(dW) - 1 :]
+
+
+# %% private_model
+def private_model(x, y, N, target, delta, seed):
+    batch, steps = N // 20, 60
+    W, b, B = network([x.shape[1], y.shape[1]], seed)
+    z = noise_for(target, batch / N, steps, delta)
+    rng = np.random.default_rng(10_000 + seed)
+    return train(W, b, B, x.astype(np.float32), y, batch / N, steps, 8.0, 0.5, batch, z, rng)
+
+
+# %% audit
+def audit(step, C, m, z, delta, trials, confidence, rng):
+    sizes = [2, 2, 1]
+    record = [None, np.zeros((1, 2)), np.array([[-50.0 * C]])], [np.zeros((1, 2)), np.array([[40.0, 0.0]]), None]
+    empty = [None] + [np.zeros((0, n)) for n in sizes[1:]], [np.zeros((0, n)) for n in sizes]
+
+    def weight(world):
+        return float(step(*world, C, m, z, rng)[0][2][0, 0])
+
+    threshold = sum(np.median([weight(world) for _ in range(101)]) for world in (empty, record)) / 2
+    counts = tuple(sum(weight(world) < threshold for _ in range(trials)) for world in (empty, record))
+    return epsilon_lower_bound(counts, trials, delta=delta, confidence=confidence)

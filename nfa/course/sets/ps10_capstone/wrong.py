@@ -40,6 +40,24 @@ A line ("cell", "old", "new") replaces text in a cell of the reference solution.
 # drew the size of the batch from a Poisson law, cut at n
 ("draw", "rng.random(n) < q", "rng.permutation(n) < rng.poisson(q * n)")
 
+# %% a_record_in_every_batch score=19 fails=["draw_law"]
+# put a random record into an empty batch
+(
+    "draw",
+    "    return rng.random(n) < q\n",
+    "    batch = rng.random(n) < q\n    if n and not batch.any():\n"
+    "        batch[rng.integers(n)] = True\n    return batch\n",
+)
+
+# %% drawn_until_not_empty score=19 fails=["draw_law"]
+# drew again until the batch had a record
+(
+    "draw",
+    "    return rng.random(n) < q\n",
+    "    batch = rng.random(n) < q\n    while n and not batch.any():\n"
+    "        batch = rng.random(n) < q\n    return batch\n",
+)
+
 # %% no_empty_batch score=19 fails=["signals_values"]
 # collected the errors of the records in a list, which has no axis of units for an empty batch
 ("signals", "    e = h[L] - y\n", "    e = np.array([np.squeeze(row) for row in h[L] - y])\n")
@@ -136,6 +154,10 @@ A line ("cell", "old", "new") replaces text in a cell of the reference solution.
 # drew the same noise for every seed
 ("private_model", "np.random.default_rng([seed, 1])", "np.random.default_rng(1)")
 
+# %% noise_of_the_network score=19 fails=["model_private"]
+# gave the noise the seed of `network`, so that it repeats published values
+("private_model", "np.random.default_rng([seed, 1])", "np.random.default_rng([seed, 2026])")
+
 # %% believes_the_mean score=19 fails=["centred_answer"]
 # thought that the clip alone is enough for the guarantee
 ("centred", '"b"', '"a"')
@@ -160,6 +182,43 @@ A line ("cell", "old", "new") replaces text in a cell of the reference solution.
 # counted releases above a fixed number, which misses some steps with noise that is drawn once
 ("audit", "middle = np.mean(tries)", "middle = 0.5 * C / m")
 
+# %% best_threshold_of_the_counted_runs score=19 fails=["audit_below"]
+# chose the threshold with the largest bound for the counted runs
+(
+    "audit",
+    "    tries = [[released(world) for _ in range(50)] for world in (0, 1)]\n"
+    "    middle = np.mean(tries)\n"
+    "    hits = [sum(released(world) > middle for _ in range(trials)) for world in (0, 1)]\n"
+    "    return epsilon_lower_bound(hits, trials, delta=delta, confidence=confidence)\n",
+    "    runs = [np.array([released(world) for _ in range(trials)]) for world in (0, 1)]\n"
+    "    both = np.unique(np.concatenate(runs))\n"
+    "    cuts = (both[1:] + both[:-1]) / 2 if len(both) > 1 else both\n"
+    "    hits = [np.sum(one[:, None] > cuts, axis=0) for one in runs]\n"
+    "    return np.max(epsilon_lower_bound(hits, trials, delta=delta, confidence=confidence))\n",
+)
+
+# %% best_of_twenty_thresholds score=19 fails=["audit_below"]
+# chose twenty thresholds with additional runs, and the best threshold with the counted runs
+("audit", "middle = np.mean(tries)", "cuts = np.append(np.quantile(tries, np.linspace(0, 1, 19)), np.mean(tries))")
+(
+    "audit",
+    "    hits = [sum(released(world) > middle for _ in range(trials)) for world in (0, 1)]\n"
+    "    return epsilon_lower_bound(hits, trials, delta=delta, confidence=confidence)\n",
+    "    hits = [sum(released(world) > cuts for _ in range(trials)) for world in (0, 1)]\n"
+    "    return np.max(epsilon_lower_bound(hits, trials, delta=delta, confidence=confidence))\n",
+)
+
+# %% middle_of_the_counted_runs score=19 fails=["audit_below"]
+# took the mean of the counted runs as the threshold
+(
+    "audit",
+    "    tries = [[released(world) for _ in range(50)] for world in (0, 1)]\n"
+    "    middle = np.mean(tries)\n"
+    "    hits = [sum(released(world) > middle for _ in range(trials)) for world in (0, 1)]\n",
+    "    runs = [np.array([released(world) for _ in range(trials)]) for world in (0, 1)]\n"
+    "    hits = [np.sum(one > np.mean(runs)) for one in runs]\n",
+)
+
 # %% short_record score=19 fails=["audit_above"]
 # took a record with a norm of at most C, for which a missing clip has no effect
 ("audit", "100 * C", "1.0 * C")
@@ -175,6 +234,14 @@ A line ("cell", "old", "new") replaces text in a cell of the reference solution.
 # %% one_sided score=19 fails=["curve_values"]
 # took the quantile of one side
 ("curve", "0.975", "0.95")
+
+# %% interval_of_shares score=19 fails=["curve_values"]
+# cut the interval at 0 and 1
+(
+    "curve",
+    "np.mean(found) - half, np.mean(found) + half",
+    "max(np.mean(found) - half, 0), min(np.mean(found) + half, 1)",
+)
 
 # %% publishes_the_sizes score=19 fails=["page_facts"]
 # published the sizes of the batches, too

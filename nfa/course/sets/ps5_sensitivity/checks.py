@@ -109,6 +109,16 @@ def sensitivity_values(sensitivity):
     ):
         for relation in BOTH:
             same_sensitivity(sensitivity, f, domain, sizes, relation, hint)
+    hint = "the sizes can be in any order"
+    for f, domain, sizes in (
+        (total, [1, 2], [2, 1]),
+        (bumpy, [0, 1, 3], [2, 0, 3, 1]),
+        (mean, [0, 0.5, 2], [4, 1, 3]),
+    ):
+        for relation in BOTH:
+            same_sensitivity(sensitivity, f, domain, sizes, relation, hint)
+    hint = "without a pair of neighbours, the sensitivity is 0"
+    same_sensitivity(sensitivity, total, [1, 2], [3, 1], "add-remove", hint)
 
 
 def sensitivity_norm(sensitivity):

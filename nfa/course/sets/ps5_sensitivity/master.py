@@ -61,7 +61,8 @@ def neighbours(D, domain, relation):
 # Write the sensitivity of a function f. The function f takes a list of records and returns a number or a NumPy vector.
 # The sensitivity is the largest distance between `f(D)` and `f(other)` over all pairs of neighbours. **Both**
 # neighbours must have a size in the list `sizes`. The sizes can be in any order, they can contain 0, and a size between
-# two others can be missing. The domains here are small, so try all pairs. For example,
+# two others can be missing. If there is no pair of neighbours, the sensitivity is 0. For example, no two data sets with
+# 1 and 3 records are neighbours. The domains here are small, so try all pairs. For example,
 # `sensitivity(max, [1, 2, 7], [3], "replace-one")` is 6, because the neighbours [1, 1, 1] and [1, 1, 7] have the maxima
 # 1 and 7.
 
@@ -272,8 +273,9 @@ check_it("ps5_sensitivity", globals(), "joint_parts")
 #
 # Each claim has a release, a relation of neighbours, and a number. The claim says that the releases of two neighbours
 # are never farther apart than this number. **Some claims hold.** For each claim, write a function `pair_...` that
-# returns three things: your verdict and two neighbours as evidence. Each neighbour is a list of 1 to 20 records. The
-# list can be empty if the relation is add-remove. In most claims, the data sets are batches.
+# returns three things: your verdict and two neighbours as evidence. Each neighbour is a list of at most 20 records. If
+# the relation is add-remove, one of the two lists can be empty. Otherwise each list has at least one record. In most
+# claims, the data sets are batches.
 #
 # - `"fails", D, other`: the distance between the two releases exceeds the claimed number by more than 0.1 %. *Every*
 #   such pair is right. One pair is enough.
@@ -606,7 +608,7 @@ check_it("ps5_sensitivity", globals(), "pair_of_total")
 # %% [markdown]
 # Your bound must hold for all networks with L layers, for all values of their weights, and for all activations whose
 # derivative satisfies $|\varphi'| \le \gamma$. All hidden layers have the same $\gamma$ and the same $\beta$. The
-# number L can be 1.
+# number L can be 1. Suppose that $\tau_e \le \sqrt 2$, because the error of a softmax output never has a larger norm.
 
 
 # %% bound_total solution=true

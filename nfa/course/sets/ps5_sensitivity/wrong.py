@@ -57,6 +57,19 @@ A line ("cell", "old", "new") replaces text in a cell of the reference solution.
 )
 ("sensitivity", "return largest", "return np.mean(moved)")
 
+# %% pairs_of_sizes_in_a_row score=18 fails=["sensitivity_values"]
+# under add-remove, paired each size only with the next size in the list as given
+(
+    "sensitivity",
+    "for n in sizes:",
+    "for n, size in zip(sizes, sizes) if relation == 'replace-one' else zip(sizes, sizes[1:]):",
+)
+("sensitivity", "if len(other) in sizes:", "if len(other) == size:")
+
+# %% largest_of_no_pair score=18 fails=["sensitivity_values"]
+# began with minus infinity, which is not the sensitivity if there is no pair
+("sensitivity", "largest = 0.0", "largest = -math.inf")
+
 # %% sizes_ignored score=18 fails=["sensitivity_values"]
 # used neighbours with a size that is not in the list
 ("sensitivity", "len(other) in sizes", "True")
