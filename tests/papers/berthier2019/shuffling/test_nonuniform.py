@@ -255,7 +255,7 @@ def test_from_which_noise_on_the_factor_8_holds():
     [
         (lambda: subsampled_nonuniform([2], c=0, curve=curve(1)), "c must be in"),
         (lambda: printed_nonuniform([2], c=1.5, curve=curve(1)), "c must be in"),
-        (lambda: ternary_chi([0.5, 0.5], [1.0], [1.0], j=2), "one length"),
+        (lambda: ternary_chi([0.5, 0.5], [1.0], [1.0], j=2), "one-dimensional arrays of the same size"),
         (lambda: ternary_chi([0.5, 0.6], [0.5, 0.5], [0.5, 0.5], j=2), "p must hold probabilities"),
         (lambda: ternary_chi([1.0], [1.0], [1.0], j=0.5), "j must be at least 1"),
     ],
