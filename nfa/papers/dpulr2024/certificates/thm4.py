@@ -1,17 +1,15 @@
 """Forward Learning with Differential Privacy (DP-ULR), Appendix B, Theorem 4.
 
-dpulr2024:thm4, dpulr2024:eq33, dpulr2024:eq41. The hypothesis is damaged in the middle, so we reconstruct it from the proof
-and the sentence before. Claim: for every example, let f(d) be normal with mean of norm at most 1 and
-covariance Σ_d. A batch has each example with probability q, and is drawn anew as long as it has fewer than N_B
-examples. Let M(D) be the sum of f over the batch. Let min λ(Σ_{i in J} Σ_{d_i}) >= σ² for all |J| >= N_B. Suppose 1 <=
-N_B <= q N-bar, q <= 1/5 and σ >= 4. With A = ln(1 + 1/(q(α-1))), suppose α <= σ²A/2 - 2 ln σ and α <= (σ²A²/2 - ln 5 -
-2 ln σ)/(A + ln(qα) + 1/(2σ²)). Then M is (α, γ)-RDP for neighbours that differ by one example, with γ = q p(N_B-1;
-N-bar, q)/(1 - P(N_B-1; N-bar, q)) + 2q²α/σ². (33) and (41) state this bound for D_α(M(D) ‖ M(D')), if D' is the larger
-data set.
+dpulr2024:thm4, dpulr2024:eq33, dpulr2024:eq41. The hypothesis is damaged in the middle, so we reconstruct it from the
+proof and the sentence before. Claim: for every example, let f(d) be normal with mean of norm at most 1 and covariance
+Σ_d. A batch has each example with probability q, and is drawn anew as long as it has fewer than N_B examples. Let M(D)
+be the sum of f over the batch. Let min λ(Σ_{i in J} Σ_{d_i}) >= σ² for all |J| >= N_B. Suppose 1 <= N_B <= q N-bar, q
+<= 1/5 and σ >= 4. With A = ln(1 + 1/(q(α-1))), suppose α <= σ²A/2 - 2 ln σ and α <= (σ²A²/2 - ln 5 - 2 ln σ)/(A +
+ln(qα) + 1/(2σ²)). Then M is (α, γ)-RDP for neighbours that differ by one example, with γ = q p(N_B-1; N-bar, q)/(1 -
+P(N_B-1; N-bar, q)) + 2q²α/σ². (33) and (41) state this bound for D_α(M(D) ‖ M(D')), if D' is the larger data set.
 
 Counterexample, on the line: N examples have N(0, EACH). D' has one more example with N(MEAN, WIDE), which the
-hypotheses allow. The event is |M| >= REACH. Every divergence of the two laws is at least the divergence of its two
-probabilities.
+hypotheses allow. The event is |M| >= REACH. Every divergence of the laws is at least that of its probabilities.
 
 Arithmetic: fractions. The decimal module rounds log and exp correctly. We then move each value one unit outwards. A
 normal law of variance v has P[|x| >= t] <= 2 exp(-t²/(2v)) and P[|x - mean| < t] <= 2t/sqrt(2πv), and 2π > 6.28.
