@@ -266,9 +266,9 @@ for dataset, epsilon in sorted({(dataset, epsilon) for dataset, _, epsilon in ta
 # - **A better comparison has begun.** Its protocol was written before its first run: five searches for each rule, with
 #   the same number of settings and trials. It also has frozen random layers and fixed features. In three of five
 #   searches at $\epsilon = 3$ on Fashion-MNIST, DFA with the joint clip is 1.78 ± 0.69 points less accurate than
-#   DP-SGD. A linear layer on scattering features is 3.71 ± 1.16 points more accurate than DP-SGD. The number after ± is half of
-#   Student's 95 % interval over the searches. The interval of DFA minus random hidden layers that stay as they are
-#   contains 0, so it is not shown that learning in the hidden layers helps ({ref}`ours:contest <ours-contest>`).
+#   DP-SGD. A linear layer on scattering features is 3.71 ± 1.16 points more accurate than DP-SGD. The number after ± is
+#   half of Student's 95 % interval over the searches. The interval of DFA minus random hidden layers that stay as they
+#   are contains 0, so it is not shown that learning in the hidden layers helps ({ref}`ours:contest <ours-contest>`).
 #
 # How much do the results depend on the search? If a rule has more settings, 24 random trials cover a smaller part of
 # their range:
