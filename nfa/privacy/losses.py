@@ -476,16 +476,14 @@ def _search(
     if max(map(max, ends)) > MOST_LOG:
         return 0.0, math.inf
     variances = [count * _variance(pair, *end) for (pair, count), end in zip(spent, ends, strict=True)]
-    # The releases with a largest loss, the one with the largest variance first.
-    bounded = [k for k, (pair, _) in enumerate(spent) if pair.forward(np.array([1.001 * ends[k][1]]))[1][0] == 0]
-    bounded.sort(key=lambda k: -variances[k])
+    order = sorted(range(len(spent)), key=lambda k: -variances[k])  # the release with the largest variance first
     finest = max(8 * max(map(max, ends)), 32 * math.sqrt(sum(variances))) / most_cells
     h = max(math.sqrt(sum(variances) / uses) / 2, 128 * finest)
     low, high = known
     again, before = high < math.inf, math.inf
     while True:
         h = max(h, finest)
-        step, starts = _fitted(spent, ends, bounded, min(h, max(map(max, ends))))
+        step, starts = _fitted(spent, ends, order, h)
         cells = [
             max(math.floor((end - start) / step), math.floor(-start / step) + 2, 3)
             for start, (_, end) in zip(starts, ends, strict=True)
@@ -502,8 +500,8 @@ def _search(
         below = [(merge(pair, start, step, n), count) for pair, start, n, count in grids]
         this_low = compose(below, delta, upper=False, guess=guess, most_cells=most_cells)
         low, high = max(low, this_low), min(high, this_high)
-        # If rounding dominates, finer grids do not help. For several largest losses, the next grid may fit better.
-        stalled = (again or not bounded[1:]) and this_low > 0 and this_high - this_low > 0.9 * before
+        # If rounding dominates, finer grids do not help. For several releases, the next grid may fit better.
+        stalled = (again or not order[1:]) and this_low > 0 and this_high - this_low > 0.9 * before
         if _are_close(low, high, gap, small) or high <= others or h <= finest or stalled:
             return low, high
         before = this_high - this_low if this_low > 0 else math.inf
@@ -512,45 +510,49 @@ def _search(
 
 
 def _fitted(
-    spent: list[tuple[DominatingPair, int]], ends: list[tuple[float, float]], bounded: list[int], h: float
+    spent: list[tuple[DominatingPair, int]], ends: list[tuple[float, float]], order: list[int], h: float
 ) -> tuple[float, list[float]]:
     """An interval of at most h for which the grids fit the largest losses, and the first points of these grids.
 
     A bounded loss has an atom at its largest value. `merge` moves this atom down to a grid point, so the largest loss
-    should be a grid point, or be just above a grid point. The largest loss of the first release in `bounded` is a grid
-    point. For more releases in `bounded`, we choose the interval for which their largest losses are just above grid
-    points.
+    should be a grid point, or be just above a grid point. The upper end of the losses of the first release in `order`
+    is a grid point. If other releases have a largest loss, we choose the interval for which their largest losses are
+    just above grid points.
     """
 
     def starts(step: float) -> list[float]:
         return [first_corner(pair, step, *end) for (pair, _), end in zip(spent, ends, strict=True)]
 
-    wide = starts(h)
-    if not bounded:
-        return h, wide
-    main, *others = bounded
+    main, wide = order[0], starts(h)
     largest = ends[main][1]
+    others = [k for k in order[1:] if spent[k][0].forward(np.array([1.001 * ends[k][1]]))[1][0] == 0]
 
-    def fitted(n: int, first: float) -> tuple[float, list[float]]:
-        """The grids with n intervals from the first point of `main`, which is close to `first`, to its largest loss."""
-        for _ in range(4):
-            step = (largest - first) / n * (1 - 1e-13)
-            first = first_corner(spent[main][0], step, *ends[main])
+    def fitted(first: float, n: int | None = None) -> tuple[float, list[float]]:
+        """The grids with n intervals from the first point of `main`, which is close to ``first``, to its upper end.
+
+        Without n, the number of intervals is the smallest one for which they are at most h.
+        """
+        before = math.inf
+        for _ in range(6):
+            step = (largest - first) / (n or math.ceil((largest - first) / h)) * (1 - 1e-13)
+            if step == before:
+                break
+            first, before = first_corner(spent[main][0], step, *ends[main]), step
         return step, starts(step)
 
     def moved(step, firsts):
         """The distance by which `merge` moves the largest losses, in intervals, as a sum over all uses."""
         return sum(spent[k][1] * (((ends[k][1] - firsts[k]) / step) % 1) for k in others)
 
-    fewest = math.ceil((largest - wide[main]) / h)
     if not others:
-        return fitted(fewest, wide[main])
+        return fitted(wide[main])
     # A first point is approximately a linear function of the square of the interval.
+    fewest = math.ceil((largest - wide[main]) / h)
     n = np.arange(fewest, 2 * fewest)
     t = (1 - np.square(fewest / n)) / (1 - 0.25)
     firsts = [a + (b - a) * t for a, b in zip(wide, starts(h / 2), strict=True)]
     best = np.argsort(moved((largest - firsts[main]) / n, firsts))[:3]
-    return min((fitted(int(n[k]), float(firsts[main][k])) for k in best), key=lambda grid: moved(*grid))
+    return min((fitted(float(firsts[main][k]), int(n[k])) for k in best), key=lambda grid: moved(*grid))
 
 
 def gaussian_limit(spent: Iterable[tuple[tuple[DominatingPair, ...], int]], delta: float) -> float:
