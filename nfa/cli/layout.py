@@ -120,7 +120,10 @@ class _PlainTable(Table):
             yield prose("in every row: " + ", ".join(f"{c.header} {_cells(c)[0] or '-'}" for c in everywhere))
 
     def _narrowed(self, columns: list[Column], room: int, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Return the table of some columns, narrowed to the room or to their longest words."""
+        """Return a table of some columns. The widest columns are narrowed until the table fits into the width ``room``.
+
+        A column is at least as wide as its longest word.
+        """
         widths, least = ([getattr(c, name) for c in columns] for name in ("width", "min_width"))
         between = GAP * (len(columns) - 1)
         while sum(widths) + between > room and widths != least:
@@ -208,8 +211,8 @@ def prose(text: RenderableType) -> Prose:
 def output() -> Console:
     """Return the console of standard output, with the width of the terminal or, in a pipe, the width COLUMNS.
 
-    In a pipe without COLUMNS, prose has 80 columns. Each row of a table is then one line, so that programs can
-    read the table line by line.
+    In a pipe, if the environment variable COLUMNS is not set, prose is wrapped at 80 characters. Each row of a table is
+    then one line, so that programs can read the table line by line.
     """
     console = Answers(highlight=False)
     console.whole_rows = not (console.is_terminal or os.environ.get("COLUMNS", "").isdigit())

@@ -268,7 +268,10 @@ def _run_all(entries: Sequence[Entry], how: Mapping[str, Any], progress: Overall
 
 
 def _took(entries: Sequence[Entry], jobs: int) -> tuple[float, float]:
-    """Return the seconds and bytes of all runs to do. Runs that several items share are counted once."""
+    """Return the seconds that all missing runs need with these jobs, and the bytes of the runs that run at once.
+
+    Runs that several items share are counted once.
+    """
     runs = _runs(entries)
     at_once = min(jobs, max(1, len(runs)))
     return sum(runs.values()) / at_once, at_once * max((entry.nbytes for entry in entries), default=0.0)

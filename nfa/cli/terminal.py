@@ -48,10 +48,10 @@ OK, FAILED, USAGE, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 
 
 class Listing(typer.core.TyperCommand):
-    """A command with references such as ``{nfa.sampling.SCHEMES}`` in its help. The printed help has the names from the
-    module in place of the reference.
+    """A command with references such as ``{nfa.sampling.SCHEMES}`` in its help.
 
-    nfa imports the module only to print the help, so that the command starts quickly.
+    In the printed help, each reference is replaced by the names to which it refers. The module of a reference is
+    imported only to print the help, so the command starts quickly.
     """
 
     def format_help(self, ctx: Any, formatter: Any) -> None:

@@ -245,7 +245,8 @@ def sum_direction(joint_sum):
                     "do you clip each record's whole direction, with all layers and biases, and leave a direction "
                     "with a norm below C unchanged?"
                 )
-                raise mismatch("the cosine of all entries of dW and db with the right sum", cosine, 1, hint)
+                name = "the cosine between your sum (dW and db as one vector) and the right sum"
+                raise mismatch(name, cosine, 1, hint)
 
     fair(check, joint_sum, **RIGHT)
 
