@@ -105,8 +105,8 @@ clean:  ## remove .venv and everything that was built; results of runs in runs/ 
 	@touch $@
 
 .venv/.run: .venv/.made $(inputs)
-	@echo "Installing nfa, NumPy, SciPy, numba and matplotlib into .venv (about a minute, once)"
-	@$(install) -e .
+	@echo "Installing nfa, NumPy, SciPy, numba, matplotlib and randomgen into .venv (about a minute, once)"
+	@$(install) -e ".[secure]"
 	@touch $@
 
 .venv/.test: .venv/.run
