@@ -377,8 +377,9 @@ def test_every_epsilon_of_the_committed_records_is_that_of_its_own_conversion():
         assert said["conversion"] == "mironov2017" or ours
         found, expected = g.summary(), dict(said)
         for bound in ["epsilon", "epsilon_at_least"] if losses else ["epsilon"]:
-            # Another grid than that of the run gives other bounds of the privacy losses, with a ratio of at most 1.001.
-            rel = 1e-3 if losses else 1e-12
+            # The record of a run by privacy losses can have another margin for rounding, so both bounds can differ by
+            # about 1e-10.
+            rel = 1e-9 if losses else 1e-12
             assert found.pop(bound) == pytest.approx(expected.pop(bound), rel=rel)
         assert found == expected
         counted += 1

@@ -247,7 +247,8 @@ def of_complete_searches(folder):
 def test_the_told_accuracies_are_those_of_the_committed_records():
     """The ledger has means and intervals over the complete searches at epsilon 3 on Fashion-MNIST.
 
-    results/README.md has two of the differences to DP-SGD. A test of the numbers of pages holds those of README.md.
+    results/README.md and tutorial 15 have two of the differences to DP-SGD. A test of the numbers of pages holds those
+    of README.md.
     """
     folder = ROOT / "results" / "ours-contest-paper"
     done, held_out, tested = of_complete_searches(folder)
@@ -267,6 +268,11 @@ def test_the_told_accuracies_are_those_of_the_committed_records():
     assert untold(ledger.find("ours:contest").number, [*means, *differences.values(), *pairs]) == []
     (line,) = [x for x in (ROOT / "results" / "README.md").read_text("utf-8").splitlines() if f"`{folder.name}`" in x]
     assert untold(line, [differences["joint DFA"], differences["scattering"]]) == []
+    tutorial = (ROOT / "tutorials" / "15_which_rule.py").read_text("utf-8").replace("\n#  ", "")
+    less = mean_and_half(np.negative(apart["joint DFA"]))
+    more = mean_and_half(apart["scattering"])
+    sizes = [f"{less} points less accurate than DP-SGD", f"{more} points more accurate than DP-SGD"]
+    assert untold(tutorial, sizes) == []
 
 
 def test_a_part_of_a_search_and_fewer_epochs_are_refused(short, tmp_path):
